@@ -1,0 +1,34 @@
+"""What the analysis works from: an experiment and everything that is known of its attempts and coverage."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.definition.experiment import Experiment
+
+AttemptKey: TypeAlias = tuple[str, str, str, int]
+"""Case, variant, task, slot."""
+CoverageKey: TypeAlias = tuple[str, str, str]
+"""Case, coverage system, subset (or ``pool``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of one experiment, from this run and from its store.
+
+    Every attempt of ``experiment.attempts()`` is either in ``attempts``, or in ``outside`` (not part of this run and
+    not in the store: figures that need it are unavailable), or missing (part of this run, and no outcome arrived:
+    it counts like an unmeasured one and makes the run incomplete).
+    """
+
+    experiment: Experiment
+    attempts: Mapping[AttemptKey, AttemptRecord]
+    coverage: Mapping[CoverageKey, CoverageRecord]
+    coverage_absent: Mapping[CoverageKey, str] = field(default_factory=dict)
+    """Why a coverage request was not made, for each that has no record."""
+    outside: Set[AttemptKey] = frozenset()
+    reused: Set[AttemptKey] = frozenset()
+    """Those of ``attempts`` that were taken from the store."""
+    part: str | None = None
+    """What part of the experiment this run was about, in words; None for the whole."""

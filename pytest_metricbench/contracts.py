@@ -1,0 +1,420 @@
+"""What the parts exchange: requests, outcomes, records, scores, and the two classes that users extend.
+
+A runner answers an :class:`AttemptRequest` with an :class:`Outcome`; a coverage system answers a
+:class:`CoverageRequest` with a :class:`Score`. What became of them is kept as :class:`AttemptRecord` and
+:class:`CoverageRecord`, one JSON line each.
+"""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+FORMAT_VERSION: Final = 1
+"""The version of every format of ours: experiment file, journal, request, response, summary."""
+
+Json: TypeAlias = Any
+"""A value as JSON has it. (A recursive alias would be exact, and slow to validate.)"""
+
+ScoreValue: TypeAlias = bool | int | float | str | None
+"""What an attempt scored: a number, a boolean, a label, or None for an attempt that died before it was scored."""
+
+OutcomeKind: TypeAlias = Literal["scored", "died", "unmeasured"]
+Phase: TypeAlias = Literal["setup", "agent", "verifier", "contract"]
+OutputKind: TypeAlias = Literal["continuous", "discrete", "boolean", "label", "measurement"]
+
+REQUEST_FILE: Final = "request.json"
+RESPONSE_FILE: Final = "response.json"
+GOALS_FILE: Final = "goals.json"
+LOG_SUFFIXES: Final = (".stdout", ".stderr")
+RESERVED_FILES: Final = frozenset(
+    {REQUEST_FILE, RESPONSE_FILE, "output.json"}
+    | {f"{step}{suffix}" for step in ("agent", "verifier") for suffix in LOG_SUFFIXES}
+)
+"""Names at the top of an attempt's workspace that are the plugin's own and never evidence."""
+
+
+class Role(Enum):
+    """What a field of a runner shapes, given as ``Annotated[type, Role.X]``; a field without one shapes results."""
+
+    RESULT = "result"
+    """Part of the attempt's fingerprint: a change makes attempts stale."""
+    VERIFIER = "verifier"
+    """Part of the verifier's digest: a change scores kept attempts again."""
+    NEITHER = "neither"
+    """Part of no digest: time-outs, retries, how many at a time."""
+
+
+# ---------------------------------------------------------------- attempts
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRef:
+    """The case of a request: its id and, in coverage requests, its description."""
+
+    id: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRef:
+    """The variant of a request. ``params`` is this request's own copy and may be changed."""
+
+    id: str
+    params: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRef:
+    """The task of a request. ``params`` is this request's own copy and may be changed."""
+
+    id: str
+    params: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRequest:
+    """One attempt to make: what ``request.json`` holds for a command, and what a Python agent is given."""
+
+    experiment: str
+    case: CaseRef
+    variant: VariantRef
+    task: TaskRef
+    attempt: int
+    """The slot, from 1. It names the attempt and gives it a seed; attempts have no order."""
+    seed: int
+    """Stable over runs: made of the experiment's seed, case, variant, task and slot; 0 <= seed < 2**32."""
+    trial_id: str
+    """Unique over all runs."""
+    _workspace: Path = field(repr=False)
+
+    @property
+    def workspace(self) -> Path:
+        """The attempt's private folder, made when first asked for. Files left in it are evidence."""
+        self._workspace.mkdir(parents=True, exist_ok=True)
+        return self._workspace
+
+    def to_json(self) -> dict[str, Json]:
+        """The mapping that ``request.json`` holds."""
+        return {
+            "metricbench": FORMAT_VERSION,
+            "experiment": self.experiment,
+            "case": {"id": self.case.id},
+            "variant": {"id": self.variant.id, "params": self.variant.params},
+            "task": {"id": self.task.id, "params": self.task.params},
+            "attempt": self.attempt,
+            "seed": self.seed,
+            "trial_id": self.trial_id,
+            "workspace": str(self._workspace),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptError:
+    """Why an attempt is not scored: the kind of error, its message, and the phase it happened in."""
+
+    type: str
+    message: str
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one attempt.
+
+    ``scored`` carries the verifier's scores as given; ``died`` means that the agent crashed or ran out of time
+    before it was scored (it counts and did not pass); ``unmeasured`` means that nobody knows (it counts nowhere).
+    """
+
+    kind: OutcomeKind
+    scores: Mapping[str, ScoreValue] = field(default_factory=dict)
+    error: AttemptError | None = None
+    time_limit: float | None = None
+    """The limit in seconds that ended the agent, when it died of a time-out."""
+
+    @classmethod
+    def scored(cls, scores: Mapping[str, ScoreValue]) -> Self:
+        """An attempt that the verifier scored."""
+        return cls("scored", scores)
+
+    @classmethod
+    def died(cls, type: str, message: str, *, time_limit: float | None = None) -> Self:  # noqa: A002
+        """An attempt whose agent crashed or ran out of time."""
+        return cls("died", {}, AttemptError(type, message, "agent"), time_limit)
+
+    @classmethod
+    def unmeasured(cls, type: str, message: str, phase: Phase) -> Self:  # noqa: A002
+        """An attempt about which nothing is known, through no fault of the agent."""
+        return cls("unmeasured", {}, AttemptError(type, message, phase))
+
+
+class ContractError(ValueError):
+    """An answer that is not of the documented form. The message says what is wrong and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """What is kept of one attempt: a line of ``attempts.jsonl``.
+
+    Its key is case, variant, task and slot; of several records with one key the last counts and names the one it
+    ``supersedes``. Whether the attempt passed is not kept: that is a question of the experiment's ``score`` key.
+    """
+
+    case: str
+    variant: str
+    task: str
+    attempt: int
+    trial_id: str
+    outcome: OutcomeKind
+    scores: dict[str, ScoreValue]
+    """As the verifier gave them; empty unless scored."""
+    error: AttemptError | None
+    time_limit: float | None
+    fingerprint: str
+    verifier: str
+    """Digest of the verifier's part of the runner."""
+    seed: int
+    started: str
+    """UTC, ISO 8601."""
+    duration: float
+    """Seconds, agent and verifier together."""
+    files: dict[str, str]
+    """Path below the attempt's workspace -> digest, for every regular file it left."""
+    supersedes: str | None
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What the record is about: case, variant, task, slot."""
+        return (self.case, self.variant, self.task, self.attempt)
+
+
+# ---------------------------------------------------------------- coverage
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """What a coverage system counts: the whole universe, and which goals each task of the subset covers."""
+
+    universe: tuple[str, ...]
+    by_task: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A coverage score in [0, 1], or None with the reason why there is none; and the goals behind it, if known."""
+
+    value: float | None
+    reason: str | None = None
+    goals: Goals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFile:
+    """One file that a baseline attempt left: where it is now, and the digest it must keep."""
+
+    path: Path
+    trial_id: str
+    name: str
+    """Its path below the attempt's workspace, with forward slashes."""
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRequest:
+    """One coverage score to compute: a subset of a case's tasks and the evidence of their baseline attempts."""
+
+    case: CaseRef
+    subset: str
+    tasks: tuple[str, ...]
+    system: str
+    settings: Mapping[str, Json]
+    files: Mapping[str, tuple[EvidenceFile, ...]]
+    """Task id -> its evidence, for every task of the subset; a task may have left none."""
+
+    @property
+    def evidence(self) -> dict[str, list[Path]]:
+        """Task id -> the files that its baseline attempts left."""
+        return {task: [file.path for file in files] for task, files in self.files.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRecord:
+    """What is kept of one coverage request: a line of ``coverage.jsonl``. ``failed`` has an error, never a score."""
+
+    case: str
+    system: str
+    subset: str
+    outcome: Literal["measured", "failed"]
+    value: float | None
+    reason: str | None
+    goals: Goals | None
+    error: str | None
+    request_digest: str
+    settings_digest: str
+    started: str
+    duration: float
+    files: dict[str, str]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What the record is about: case, system, subset."""
+        return (self.case, self.system, self.subset)
+
+
+# ---------------------------------------------------------------- what users extend
+
+
+class Runner(BaseModel, ABC):
+    """How an attempt is run. Its fields are the keys of the experiment's ``runner``.
+
+    A subclass names itself with ``kind: Literal["name"] = "name"`` and implements :meth:`run`. Fields of the types
+    ``Argv`` (:mod:`pytest_metricbench.processes`) and ``Target`` (:mod:`pytest_metricbench.targets`) are checked
+    when the file is collected, and the files they name become part of the fingerprint. A :class:`Role` in a field's
+    annotation says which digest the field belongs to.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    makes_workspace: ClassVar[bool] = False
+    """True where the runner makes its workspace itself, when it needs one."""
+    baseline_first: ClassVar[bool] = False
+    """True where an attempt of a mutant needs the baseline's result of its task before it starts."""
+
+    @abstractmethod
+    def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
+        """Run one attempt and say what became of it.
+
+        Raising counts as ``unmeasured`` with phase ``setup``: what an agent does wrong must be returned as died.
+        """
+
+    def rescore(self, request: AttemptRequest, workspace: Path) -> Outcome | None:
+        """Score what an earlier attempt left in ``workspace`` with today's verifier, without running the agent.
+
+        None (the default): this runner cannot, and the attempt runs again.
+        """
+        return None
+
+    def affinity(self, request: AttemptRequest) -> str | None:
+        """A key that items with a costly set-up in common share: they go to one worker where that costs nothing."""
+        return None
+
+
+class CoverageSystem(BaseModel, ABC):
+    """How a subset's coverage is measured. Its fields are the keys of an entry of ``coverage`` (without ``id``).
+
+    A subclass names itself with ``kind: Literal["name"] = "name"`` and implements :meth:`measure`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    concurrent: ClassVar[bool] = False
+    """True where several requests may be measured at a time, in threads."""
+    isolated: ClassVar[bool] = True
+    """True where evidence is copied for each request and checked afterwards; False only for code that reads."""
+
+    @property
+    def request_settings(self) -> Mapping[str, Json]:
+        """The settings that a request carries to the system."""
+        return {}
+
+    @abstractmethod
+    def measure(self, request: CoverageRequest, workspace: Path) -> Score:
+        """Compute the score of one request. ``workspace`` is a private folder; what is left in it is kept.
+
+        Raises:
+            CoverageError: the request failed. Anything else that is raised fails it too, with its traceback kept.
+        """
+
+
+class CoverageError(Exception):
+    """A coverage request that failed: no score, no receipt. The message is for the reader of the report."""
+
+
+# ---------------------------------------------------------------- JSON of values
+
+
+def value_to_json(value: ScoreValue) -> bool | int | float | str | None:
+    """A score value as JSON can hold it: non-finite numbers become ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
+
+    The text alone cannot be told from a label, so files keep a ``value_type`` beside it.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return "NaN"
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def value_type(value: ScoreValue) -> Literal["number", "label", "missing"]:
+    """Which kind of value this is; a boolean counts as a number."""
+    if value is None:
+        return "missing"
+    return "label" if isinstance(value, str) else "number"
+
+
+def as_score_value(name: str, value: object) -> ScoreValue:
+    """A score as a plain Python value; numpy's scalars become numbers.
+
+    Raises:
+        ContractError: it is neither a number, a boolean, a text nor None.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        return value if type(value) in (int, float) else (float(value) if isinstance(value, float) else int(value))
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "ndim", None) == 0:
+        return as_score_value(name, item())
+    raise ContractError(f"score {name!r} is {_named(value)}; a score is a number, a boolean, a label or null")
+
+
+def as_scores(answer: object) -> dict[str, ScoreValue]:
+    """A verifier's mapping of scores, checked.
+
+    Raises:
+        ContractError: not a mapping, a name that is not a text, or a value that is no score.
+    """
+    if not isinstance(answer, Mapping):
+        raise ContractError(f"the scores are {_named(answer)}; a mapping of score names to values is expected")
+    if not answer:
+        raise ContractError("the mapping of scores is empty; at least the primary score is expected")
+    scores: dict[str, ScoreValue] = {}
+    for name, value in answer.items():
+        if not isinstance(name, str) or not name or len(name) > 200:
+            raise ContractError(f"{name!r} is no name of a score; a text of 1 to 200 characters is expected")
+        scores[name] = as_score_value(name, value)
+    return scores
+
+
+def as_coverage_value(value: object) -> float:
+    """A coverage score as a plain float.
+
+    Raises:
+        ContractError: not a finite number in [0, 1]; booleans and texts are none.
+    """
+    plain = None if isinstance(value, bool | str) or value is None else as_score_value("value", value)
+    if isinstance(plain, bool) or not isinstance(plain, int | float):
+        raise ContractError(f"value is {_named(value)}; a number from 0 to 1, or null with a reason, is expected")
+    if not 0 <= plain <= 1:
+        raise ContractError(f"value is {plain}; a number from 0 to 1, or null with a reason, is expected")
+    return float(plain)
+
+
+def _named(value: object) -> str:
+    """How an error names a wrong value: its type, and itself where that is short."""
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError):
+        text = ""
+    kind = {dict: "a mapping", list: "a list", str: "the text", bool: "the boolean", type(None): "null"}.get(
+        type(value), f"of type {type(value).__name__}"
+    )
+    if kind == "null" or not text or len(text) > 60:
+        return kind
+    return f"{kind} {text}"

@@ -1,0 +1,185 @@
+"""A checked experiment: what collection, attempts, store, coverage and analysis work from.
+
+Everything here is frozen and already valid; :mod:`.loading` makes it from YAML and says what is wrong otherwise.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from pytest_metricbench.contracts import CoverageSystem, Json, OutputKind, Runner
+
+BASELINE: Final = "baseline"
+POOL: Final = "pool"
+
+Figure: TypeAlias = Literal[
+    "pass@k", "pass^k", "mutation_score", "mean_drop", "coverage", "pearson", "spearman", "kendall"
+]
+MutationScore: TypeAlias = Literal["kill_share", "mean_drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One evaluation task of a case."""
+
+    id: str
+    attempts: int
+    params: Mapping[str, Json]
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    name: str = ""
+    """What the task is called elsewhere, where its id had to differ."""
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The baseline or one mutant of a case."""
+
+    id: str
+    kind: Literal["baseline", "mutant"]
+    params: Mapping[str, Json]
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    name: str = ""
+    control: bool = False
+    """A mutant known to be no worse than the baseline: in no score, its kills are false kills."""
+    equivalent: str | None = None
+    """Why a reviewer found this mutant equal to the baseline."""
+    request_id: str = ""
+    """The variant id that requests carry: ``baseline`` for an identity control, else the id."""
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """A fixed, named list of tasks: one sample point of a correlation."""
+
+    id: str
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that defines the system: its name as written, and where it is."""
+
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A system under evaluation with its tasks, its variants (baseline first) and its fixed subsets."""
+
+    id: str
+    description: str
+    inputs: tuple[InputFile, ...]
+    tasks: tuple[Task, ...]
+    variants: tuple[Variant, ...]
+    subsets: tuple[Subset, ...]
+    line: int = 1
+
+    @property
+    def baseline(self) -> Variant:
+        """The undamaged version."""
+        return self.variants[0]
+
+    @property
+    def mutants(self) -> tuple[Variant, ...]:
+        """The damaged versions, controls included."""
+        return self.variants[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePolicy:
+    """Which score counts and when an attempt passes."""
+
+    primary: str | None
+    """None: the only score, or ``reward``."""
+    pass_at_least: float
+    outputs: Mapping[str, OutputKind]
+
+
+@dataclass(frozen=True, slots=True)
+class KillRule:
+    """When a task kills a mutant. ``fisher`` has exactly one of ``alpha`` (per cell) and ``q`` (false discoveries)."""
+
+    rule: Literal["flip", "fisher"] = "flip"
+    alpha: float | None = None
+    q: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisSettings:
+    """How results are read. No part of any fingerprint."""
+
+    pass_at_k: tuple[int, ...]
+    kill: KillRule
+    mutation_score: MutationScore
+    permutation: int
+    bootstrap: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A figure that must hold: ``[case] [variant or system] <figure> <op> <number>``."""
+
+    text: str
+    case: str | None
+    subject: str | None
+    figure: Figure
+    k: int | None
+    """The k of pass@k and pass^k."""
+    op: Literal[">=", ">", "<=", "<", "==", "!="]
+    number: float
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageEntry:
+    """One coverage system of the experiment under its id."""
+
+    id: str
+    system: CoverageSystem
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment file, checked and expanded."""
+
+    path: Path
+    name: str
+    seed: int
+    retries: int
+    runner: Runner
+    score: ScorePolicy
+    cases: tuple[Case, ...]
+    coverage: tuple[CoverageEntry, ...]
+    analysis: AnalysisSettings
+    gates: tuple[Gate, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths start."""
+        return self.path.parent
+
+    def case(self, case_id: str) -> Case:
+        """The case of that id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for case in self.cases:
+            if case.id == case_id:
+                return case
+        raise KeyError(case_id)
+
+    def attempts(self) -> Iterator[tuple[Case, Variant, Task, int]]:
+        """Every attempt of the experiment in the order of the file: case, variant, task, slot."""
+        for case in self.cases:
+            for variant in case.variants:
+                for task in case.tasks:
+                    for slot in range(1, task.attempts + 1):
+                        yield case, variant, task, slot
