@@ -5,16 +5,15 @@ A runner answers an :class:`AttemptRequest` with an :class:`Outcome`; a coverage
 :class:`CoverageRecord`, one JSON line each.
 """
 
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 FORMAT_VERSION: Final = 1
 """The version of every format of ours: experiment file, journal, request, response, summary."""
@@ -29,12 +28,16 @@ OutcomeKind: TypeAlias = Literal["scored", "died", "unmeasured"]
 Phase: TypeAlias = Literal["setup", "agent", "verifier", "contract"]
 OutputKind: TypeAlias = Literal["continuous", "discrete", "boolean", "label", "measurement"]
 
+Seconds: TypeAlias = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+"""A time limit in an experiment: more than zero."""
+
 REQUEST_FILE: Final = "request.json"
 RESPONSE_FILE: Final = "response.json"
+OUTPUT_FILE: Final = "output.json"
 GOALS_FILE: Final = "goals.json"
 LOG_SUFFIXES: Final = (".stdout", ".stderr")
 RESERVED_FILES: Final = frozenset(
-    {REQUEST_FILE, RESPONSE_FILE, "output.json"}
+    {REQUEST_FILE, RESPONSE_FILE, OUTPUT_FILE}
     | {f"{step}{suffix}" for step in ("agent", "verifier") for suffix in LOG_SUFFIXES}
 )
 """Names at the top of an attempt's workspace that are the plugin's own and never evidence."""
@@ -158,6 +161,21 @@ class ContractError(ValueError):
     """An answer that is not of the documented form. The message says what is wrong and what would be right."""
 
 
+def _read_scores(value: object) -> object:
+    """Non-finite scores as records keep them: ``{"number": "NaN"}``, since a text would be a label."""
+    if not isinstance(value, dict):
+        return value
+    if not any(type(score) is dict for score in value.values()):
+        return value
+    return {name: _NON_FINITE.get(str(score), score) if type(score) is dict else score for name, score in value.items()}
+
+
+_NON_FINITE: Final = {str({"number": name}): float(name) for name in ("NaN", "Infinity", "-Infinity")}
+
+PathPart: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$")]
+"""A text that names a folder or file and nothing outside it: records of a store are only data."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
     """What is kept of one attempt: a line of ``attempts.jsonl``.
@@ -166,13 +184,13 @@ class AttemptRecord:
     ``supersedes``. Whether the attempt passed is not kept: that is a question of the experiment's ``score`` key.
     """
 
-    case: str
-    variant: str
-    task: str
-    attempt: int
-    trial_id: str
+    case: PathPart
+    variant: PathPart
+    task: PathPart
+    attempt: Annotated[int, Field(ge=1)]
+    trial_id: PathPart
     outcome: OutcomeKind
-    scores: dict[str, ScoreValue]
+    scores: Annotated[dict[str, ScoreValue], BeforeValidator(_read_scores)]
     """As the verifier gave them; empty unless scored."""
     error: AttemptError | None
     time_limit: float | None
@@ -224,6 +242,10 @@ class EvidenceFile:
     """Its path below the attempt's workspace, with forward slashes."""
     sha256: str
 
+    def below_evidence(self, task: str) -> str:
+        """Where a request's workspace holds its copy."""
+        return f"evidence/{task}/{self.trial_id}/{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class CoverageRequest:
@@ -242,16 +264,39 @@ class CoverageRequest:
         """Task id -> the files that its baseline attempts left."""
         return {task: [file.path for file in files] for task, files in self.files.items()}
 
+    def to_json(self) -> dict[str, Json]:
+        """The mapping that ``request.json`` holds; the same wherever the workspace is."""
+        return {
+            "metricbench": FORMAT_VERSION,
+            "case": {"id": self.case.id, "description": self.case.description},
+            "subset": self.subset,
+            "tasks": list(self.tasks),
+            "system": self.system,
+            "settings": dict(self.settings),
+            "evidence": {
+                task: [
+                    {
+                        "path": file.below_evidence(task),
+                        "trial_id": file.trial_id,
+                        "name": file.name,
+                        "sha256": file.sha256,
+                    }
+                    for file in files
+                ]
+                for task, files in self.files.items()
+            },
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class CoverageRecord:
     """What is kept of one coverage request: a line of ``coverage.jsonl``. ``failed`` has an error, never a score."""
 
-    case: str
-    system: str
-    subset: str
+    case: PathPart
+    system: PathPart
+    subset: PathPart
     outcome: Literal["measured", "failed"]
-    value: float | None
+    value: Annotated[float, Field(ge=0, le=1)] | None
     reason: str | None
     goals: Goals | None
     error: str | None
@@ -281,10 +326,17 @@ class Runner(BaseModel, ABC):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    kind: str
+
     makes_workspace: ClassVar[bool] = False
     """True where the runner makes its workspace itself, when it needs one."""
     baseline_first: ClassVar[bool] = False
     """True where an attempt of a mutant needs the baseline's result of its task before it starts."""
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds after which an agent is stopped, kept with an attempt that died of it; None without a limit."""
+        return None
 
     @abstractmethod
     def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
@@ -300,8 +352,8 @@ class Runner(BaseModel, ABC):
         """
         return None
 
-    def affinity(self, request: AttemptRequest) -> str | None:
-        """A key that items with a costly set-up in common share: they go to one worker where that costs nothing."""
+    def affinity(self, case: str, variant: str, task: str) -> str | None:
+        """A key that attempts with a costly set-up in common share: they go to one worker where that costs nothing."""
         return None
 
 
@@ -312,6 +364,8 @@ class CoverageSystem(BaseModel, ABC):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: str
 
     concurrent: ClassVar[bool] = False
     """True where several requests may be measured at a time, in threads."""
@@ -325,7 +379,9 @@ class CoverageSystem(BaseModel, ABC):
 
     @abstractmethod
     def measure(self, request: CoverageRequest, workspace: Path) -> Score:
-        """Compute the score of one request. ``workspace`` is a private folder; what is left in it is kept.
+        """Compute the score of one request.
+
+        ``workspace`` is a private folder that holds ``request.json``; what is left in it is kept.
 
         Raises:
             CoverageError: the request failed. Anything else that is raised fails it too, with its traceback kept.
@@ -356,65 +412,3 @@ def value_type(value: ScoreValue) -> Literal["number", "label", "missing"]:
     if value is None:
         return "missing"
     return "label" if isinstance(value, str) else "number"
-
-
-def as_score_value(name: str, value: object) -> ScoreValue:
-    """A score as a plain Python value; numpy's scalars become numbers.
-
-    Raises:
-        ContractError: it is neither a number, a boolean, a text nor None.
-    """
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int | float):
-        return value if type(value) in (int, float) else (float(value) if isinstance(value, float) else int(value))
-    item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "ndim", None) == 0:
-        return as_score_value(name, item())
-    raise ContractError(f"score {name!r} is {_named(value)}; a score is a number, a boolean, a label or null")
-
-
-def as_scores(answer: object) -> dict[str, ScoreValue]:
-    """A verifier's mapping of scores, checked.
-
-    Raises:
-        ContractError: not a mapping, a name that is not a text, or a value that is no score.
-    """
-    if not isinstance(answer, Mapping):
-        raise ContractError(f"the scores are {_named(answer)}; a mapping of score names to values is expected")
-    if not answer:
-        raise ContractError("the mapping of scores is empty; at least the primary score is expected")
-    scores: dict[str, ScoreValue] = {}
-    for name, value in answer.items():
-        if not isinstance(name, str) or not name or len(name) > 200:
-            raise ContractError(f"{name!r} is no name of a score; a text of 1 to 200 characters is expected")
-        scores[name] = as_score_value(name, value)
-    return scores
-
-
-def as_coverage_value(value: object) -> float:
-    """A coverage score as a plain float.
-
-    Raises:
-        ContractError: not a finite number in [0, 1]; booleans and texts are none.
-    """
-    plain = None if isinstance(value, bool | str) or value is None else as_score_value("value", value)
-    if isinstance(plain, bool) or not isinstance(plain, int | float):
-        raise ContractError(f"value is {_named(value)}; a number from 0 to 1, or null with a reason, is expected")
-    if not 0 <= plain <= 1:
-        raise ContractError(f"value is {plain}; a number from 0 to 1, or null with a reason, is expected")
-    return float(plain)
-
-
-def _named(value: object) -> str:
-    """How an error names a wrong value: its type, and itself where that is short."""
-    try:
-        text = json.dumps(value)
-    except (TypeError, ValueError):
-        text = ""
-    kind = {dict: "a mapping", list: "a list", str: "the text", bool: "the boolean", type(None): "null"}.get(
-        type(value), f"of type {type(value).__name__}"
-    )
-    if kind == "null" or not text or len(text) > 60:
-        return kind
-    return f"{kind} {text}"

@@ -96,15 +96,18 @@ def _checked_argv(written: list[str], info: ValidationInfo) -> Argv:
         path = _named_file(argument, folder)
         if path is not None:
             files.append((argument, path))
-        elif position == script and folder is not None and not context.get("cached_only"):
-            if not os.path.isfile(os.path.join(folder, argument)):
-                raise PydanticCustomError(
-                    "argv_script",
-                    "the script {script} does not exist beside the file",
-                    {"script": repr(argument)},
-                )
+        elif position == script and not context.get("cached_only"):
+            _require_script(argument, folder)
         resolved.append(str(path) if path is not None else argument.replace(PYTHON, sys.executable))
     return Argv(tuple(written), tuple(resolved), tuple(files))
+
+
+def _require_script(argument: str, folder: Path | None) -> None:
+    """Refuse a script that does not exist: Python would start, fail, and look like an agent that died."""
+    if folder is not None and not (folder / argument).is_file():
+        raise PydanticCustomError(
+            "argv_script", "the script {script} does not exist beside the file", {"script": repr(argument)}
+        )
 
 
 def _absolute_example(executable: str) -> str:

@@ -1,6 +1,7 @@
 """What the analysis works from: an experiment and everything that is known of its attempts and coverage."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -27,8 +28,8 @@ class Results:
     coverage: Mapping[CoverageKey, CoverageRecord]
     coverage_absent: Mapping[CoverageKey, str] = field(default_factory=dict)
     """Why a coverage request was not made, for each that has no record."""
-    outside: Set[AttemptKey] = frozenset()
-    reused: Set[AttemptKey] = frozenset()
+    outside: AbstractSet[AttemptKey] = frozenset()
+    reused: AbstractSet[AttemptKey] = frozenset()
     """Those of ``attempts`` that were taken from the store."""
     part: str | None = None
     """What part of the experiment this run was about, in words; None for the whole."""

@@ -16,6 +16,7 @@ POOL: Final = "pool"
 Figure: TypeAlias = Literal[
     "pass@k", "pass^k", "mutation_score", "mean_drop", "coverage", "pearson", "spearman", "kendall"
 ]
+Operator: TypeAlias = Literal[">=", ">", "<=", "<", "==", "!="]
 MutationScore: TypeAlias = Literal["kill_share", "mean_drop"]
 
 
@@ -79,6 +80,8 @@ class Case:
     variants: tuple[Variant, ...]
     subsets: tuple[Subset, ...]
     line: int = 1
+    file: Path | None = None
+    """The file that its lines are in, where that is not the experiment's."""
 
     @property
     def baseline(self) -> Variant:
@@ -132,7 +135,7 @@ class Gate:
     figure: Figure
     k: int | None
     """The k of pass@k and pass^k."""
-    op: Literal[">=", ">", "<=", "<", "==", "!="]
+    op: Operator
     number: float
 
 
@@ -142,6 +145,15 @@ class CoverageEntry:
 
     id: str
     system: CoverageSystem
+
+
+@dataclass(frozen=True, slots=True)
+class LockState:
+    """The lock of an experiment that expands something: where it is, what it holds, whether it is yet to be written."""
+
+    path: Path
+    text: str
+    missing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +171,8 @@ class Experiment:
     analysis: AnalysisSettings
     gates: tuple[Gate, ...]
     warnings: tuple[str, ...] = ()
+    lock: LockState | None = None
+    """None where nothing is expanded."""
 
     @property
     def folder(self) -> Path:

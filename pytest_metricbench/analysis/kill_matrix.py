@@ -1,0 +1,139 @@
+"""Mutants against tasks: what is known of each cell of a case, which cells are killed, and which mutants count."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pytest_metricbench.analysis.detection import BoolArray, IntArray, Tallies, kills, stand_without_died
+from pytest_metricbench.analysis.outcomes import CaseOutcomes, Cell
+from pytest_metricbench.definition.experiment import KillRule, Variant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutsideAttempts:
+    """Attempts outside this part of the experiment, and attempts declared, by cell."""
+
+    base: IntArray
+    """Outside, shape (tasks,)."""
+    mutants: IntArray
+    """Outside, shape (mutants, tasks)."""
+    base_declared: IntArray
+    mutants_declared: IntArray
+
+    def needed(self, members: BoolArray, mutants: BoolArray, whole: BoolArray) -> list[tuple[int, int]]:
+        """For each set of tasks, attempts that its figures need: those outside, and all of them.
+
+        Args:
+            members: shape (sets, tasks).
+            mutants: whose attempts at the tasks of the set are needed.
+            whole: whose attempts at all tasks are needed, since nobody knows yet whether they are valid.
+        """
+        sets = members.astype(np.int64)
+        at_set = mutants & ~whole
+        numbers = []
+        for base, cells in ((self.base, self.mutants), (self.base_declared, self.mutants_declared)):
+            numbers.append((sets @ (base + cells[at_set].sum(axis=0)) + cells[whole].sum()).tolist())
+        return list(zip(*numbers, strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KillMatrix:
+    """The cells of a case: mutants in the order of the file, tasks by id. A cell is missing where it is not present."""
+
+    rule: KillRule
+    mutants: tuple[Variant, ...]
+    tasks: tuple[str, ...]
+    tallies: Tallies
+    """Without cells of which attempts are outside: what is known of those is not the whole."""
+    present: BoolArray
+    killed: BoolArray
+    stands: BoolArray
+    """Killed, and would be without the attempts that died."""
+    threshold: Fraction | None
+    valid: BoolArray
+    control: BoolArray
+    equivalent: BoolArray
+    validity_unknown: BoolArray
+    """Every entry so far died, and other attempts are outside."""
+    outside: OutsideAttempts
+    undecided: bool
+    """The rule needs every cell of the case, and some are outside: no cell can be judged."""
+
+    @property
+    def judged(self) -> BoolArray:
+        """Cells that are killed or survived."""
+        return np.zeros_like(self.present) if self.undecided else self.present
+
+    @property
+    def reviewed(self) -> BoolArray:
+        """Mutants that count when those found equivalent do: valid, and no controls."""
+        return self.valid & ~self.control
+
+    @property
+    def scored(self) -> BoolArray:
+        """Mutants that count in a mutation score: valid, not found equivalent, and no controls."""
+        return self.reviewed & ~self.equivalent
+
+    @property
+    def detected(self) -> BoolArray:
+        """Mutants that some task of the pool kills."""
+        return some(self.killed)
+
+
+def some(cells: BoolArray) -> BoolArray:
+    """Mutants with a true cell."""
+    found: BoolArray = np.any(cells, axis=1)
+    return found
+
+
+def kill_matrix(outcomes: CaseOutcomes, rule: KillRule) -> KillMatrix:
+    """Judge every cell of a case under ``rule``."""
+    base = list(outcomes.baseline.values())
+    mutants = [list(outcomes.cells[mutant.id].values()) for mutant in outcomes.case.mutants]
+    outside = OutsideAttempts(
+        _numbers([base], "outside")[0],
+        _numbers(mutants, "outside", len(base)),
+        _numbers([base], "declared")[0],
+        _numbers(mutants, "declared", len(base)),
+    )
+    entries, died = _numbers(mutants, "n", len(base)).sum(axis=1), _numbers(mutants, "died", len(base)).sum(axis=1)
+    all_died = entries == died
+    absent = outside.mutants.any(axis=1)
+    valid = ~(all_died & (entries > 0) & ~absent)
+    control = np.array([mutant.control for mutant in outcomes.case.mutants], dtype=np.bool_)
+    known_base, known = outside.base == 0, outside.mutants == 0
+    tallies = Tallies(
+        _numbers([base], "passed")[0] * known_base,
+        _numbers([base], "n")[0] * known_base,
+        _numbers(mutants, "passed", len(base)) * known,
+        _numbers(mutants, "n", len(base)) * known,
+    )
+    made = kills(rule, tallies, valid & ~control)
+    undecided = rule.q is not None and bool(outside.base.any() or outside.mutants[~control].any())
+    base_died, mutant_died = _numbers([base], "died")[0] * known_base, _numbers(mutants, "died", len(base)) * known
+    stands = stand_without_died(rule, made, tallies, base_died, mutant_died)
+    nothing = np.zeros_like(made.killed)
+    return KillMatrix(
+        rule=rule,
+        mutants=outcomes.case.mutants,
+        tasks=tuple(task.id for task in outcomes.tasks),
+        tallies=tallies,
+        present=tallies.present,
+        killed=nothing if undecided else made.killed,
+        stands=nothing if undecided else stands,
+        threshold=None if undecided else made.threshold,
+        valid=valid,
+        control=control,
+        equivalent=np.array([mutant.equivalent is not None for mutant in outcomes.case.mutants], dtype=np.bool_),
+        validity_unknown=all_died & absent,
+        outside=outside,
+        undecided=undecided,
+    )
+
+
+def _numbers(rows: list[list[Cell]], name: str, tasks: int = 0) -> IntArray:
+    """One number of every cell; shape (0, tasks) without rows."""
+    if not rows:
+        return np.zeros((0, tasks), dtype=np.int64)
+    return np.array([[getattr(cell, name) for cell in row] for row in rows], dtype=np.int64)

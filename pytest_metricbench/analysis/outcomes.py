@@ -1,0 +1,248 @@
+"""From records to entries: what each attempt counts as under today's ``score`` key, and its values score by score.
+
+An attempt that died has a null entry for every score of its task and counts as not passed. An unmeasured or missing
+one has no entry and counts nowhere. Whether an attempt passed is no part of its record: it is decided here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from pytest_metricbench.analysis.figures import whole_text
+from pytest_metricbench.analysis.results import Results
+from pytest_metricbench.analysis.summary import AttemptValue
+from pytest_metricbench.contracts import AttemptRecord, OutcomeKind, OutputKind, ScoreValue, value_to_json, value_type
+from pytest_metricbench.definition.experiment import BASELINE, Case, ScorePolicy, Task, Variant
+
+Status: TypeAlias = Literal["passed", "missed", "died", "unmeasured"]
+DEFAULT_PRIMARY: Final = "reward"
+_UNCOUNTED: Final = ("label", "measurement")
+
+
+def passes(value: ScoreValue, pass_at_least: float) -> bool:
+    """Whether a value passes: a boolean when it is true, a number when it is at least the threshold; NaN never.
+
+    The one threshold of the ``score`` key holds for every score that counts, not only for the primary one.
+    """
+    if isinstance(value, bool):
+        return value
+    return isinstance(value, int | float) and value >= pass_at_least
+
+
+def attempt_status(
+    outcome: OutcomeKind, scores: Mapping[str, ScoreValue], primary: str, pass_at_least: float
+) -> Status:
+    """What an attempt counts as, by its primary score.
+
+    A scored attempt without the primary score, or with a text for it, is unmeasured; an explicit null is died.
+    """
+    if outcome != "scored":
+        return outcome
+    if primary not in scores or isinstance(scores[primary], str):
+        return "unmeasured"
+    value = scores[primary]
+    if value is None:
+        return "died"
+    return "passed" if passes(value, pass_at_least) else "missed"
+
+
+def primary_score(policy: ScorePolicy, results: Results) -> str:
+    """The score that decides: the declared one, else the only one that any scored attempt has, else ``reward``."""
+    if policy.primary is not None:
+        return policy.primary
+    seen: set[str] = set()
+    for record in results.attempts.values():
+        if record.outcome == "scored":
+            seen.update(record.scores)
+            if len(seen) > 1:
+                return DEFAULT_PRIMARY
+    return seen.pop() if seen else DEFAULT_PRIMARY
+
+
+@dataclass(slots=True)
+class Tally:
+    """Entries of one score at one task under one variant, and how many of them pass."""
+
+    n: int = 0
+    passed: int = 0
+
+
+@dataclass(slots=True)
+class Cell:
+    """One variant at one task: attempts by what they count as, entries by score."""
+
+    n: int = 0
+    """Entries of the primary score."""
+    passed: int = 0
+    died: int = 0
+    unmeasured: int = 0
+    missing: int = 0
+    outside: int = 0
+    reused: int = 0
+    values: dict[str, tuple[AttemptValue, ...]] = field(default_factory=dict)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    """By score that counts at this task."""
+
+    @property
+    def declared(self) -> int:
+        """Attempts that were asked for."""
+        return self.n + self.unmeasured + self.missing + self.outside
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcomes:
+    """The outcomes of one case: cells by variant and task, both in a fixed order."""
+
+    case: Case
+    tasks: tuple[Task, ...]
+    """By id, so that nothing depends on their order in the file."""
+    cells: Mapping[str, Mapping[str, Cell]]
+    """Variant -> task -> cell; variants in the order of the file."""
+    counting: Mapping[str, frozenset[str]]
+    """Task -> the scores that count there: neither labels nor measurements."""
+
+    @property
+    def baseline(self) -> Mapping[str, Cell]:
+        """The baseline's cells by task."""
+        return self.cells[BASELINE]
+
+    @property
+    def scores(self) -> list[str]:
+        """The scores that count at some task, sorted."""
+        return sorted(set().union(*self.counting.values()))
+
+    def variant(self, variant_id: str) -> Variant:
+        """The variant of that id; the case has it."""
+        return next(variant for variant in self.case.variants if variant.id == variant_id)
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """Sorts ids as people count: ``s2`` before ``s10``; independent of everything but the id."""
+    parts: list[tuple[int, int, str]] = []
+    digits = text = ""
+    for character in name:
+        if character.isascii() and character.isdigit():
+            if text:
+                parts.append((1, 0, text))
+                text = ""
+            digits += character
+            continue
+        if digits:
+            parts.append((0, int(digits), ""))
+            digits = ""
+        text += character
+    if digits:
+        parts.append((0, int(digits), ""))
+    if text:
+        parts.append((1, 0, text))
+    return parts, name
+
+
+def case_outcomes(results: Results, case: Case, primary: str) -> CaseOutcomes:
+    """Every attempt of a case as an entry, or as the absence of one."""
+    policy = results.experiment.score
+    tasks = tuple(sorted(case.tasks, key=lambda task: natural_key(task.id)))
+    records = {
+        (variant.id, task.id): _records(results, case, variant, task) for variant in case.variants for task in tasks
+    }
+    kinds = {task.id: _kinds(task.id, case, records, policy, primary) for task in tasks}
+    cells = {
+        variant.id: {
+            task.id: _cell(results, (case.id, variant.id, task), records[variant.id, task.id], kinds[task.id], primary)
+            for task in tasks
+        }
+        for variant in case.variants
+    }
+    counting = {
+        task: frozenset(name for name, kind in named.items() if kind not in _UNCOUNTED) for task, named in kinds.items()
+    }
+    return CaseOutcomes(case, tasks, cells, counting)
+
+
+def _records(results: Results, case: Case, variant: Variant, task: Task) -> list[AttemptRecord]:
+    """The records of the attempts that the experiment declares today, by slot."""
+    found = (results.attempts.get((case.id, variant.id, task.id, slot)) for slot in range(1, task.attempts + 1))
+    return [record for record in found if record is not None]
+
+
+def _kinds(
+    task: str,
+    case: Case,
+    records: Mapping[tuple[str, str], list[AttemptRecord]],
+    policy: ScorePolicy,
+    primary: str,
+) -> dict[str, OutputKind]:
+    """The scores of a task with their kinds: declared ones, the primary, and those that any variant has there.
+
+    Where no kind is declared: text makes a label, booleans alone a boolean, anything else is continuous. The primary
+    always counts.
+    """
+    kinds: dict[str, OutputKind] = {**policy.outputs}
+    inferred: dict[str, set[str]] = {}
+    for variant in case.variants:
+        for record in records[variant.id, task]:
+            for name, value in record.scores.items():
+                if name not in kinds:
+                    inferred.setdefault(name, set()).add(type(value).__name__)
+    for name in sorted(inferred):
+        types = inferred[name] - {"NoneType"}
+        kinds[name] = "label" if "str" in types else "boolean" if types == {"bool"} else "continuous"
+    if kinds.get(primary, "label") in _UNCOUNTED:
+        kinds[primary] = "continuous"
+    return dict(sorted(kinds.items()))
+
+
+def _cell(
+    results: Results,
+    place: tuple[str, str, Task],
+    records: list[AttemptRecord],
+    kinds: Mapping[str, OutputKind],
+    primary: str,
+) -> Cell:
+    case, variant, task = place
+    policy = results.experiment.score
+    cell = Cell()
+    for record in records:
+        cell.reused += record.key in results.reused
+        status = attempt_status(record.outcome, record.scores, primary, policy.pass_at_least)
+        if status == "unmeasured":
+            cell.unmeasured += 1
+            continue
+        cell.n += 1
+        cell.passed += status == "passed"
+        cell.died += status == "died"
+    if len(records) < task.attempts:
+        keys = ((case, variant, task.id, slot) for slot in range(1, task.attempts + 1))
+        absent = [key for key in keys if key not in results.attempts]
+        cell.outside = sum(1 for key in absent if key in results.outside)
+        cell.missing = len(absent) - cell.outside
+    for name, kind in kinds.items():
+        cell.values[name] = entries = _entries(records, name, kind)
+        if kind not in _UNCOUNTED:
+            cell.tallies[name] = Tally(len(entries), sum(1 for entry in entries if _entry_passes(entry, policy)))
+    return cell
+
+
+def _entries(records: list[AttemptRecord], name: str, kind: OutputKind) -> tuple[AttemptValue, ...]:
+    """The entries of one score: none for an unmeasured attempt, null for one that died.
+
+    A text where the score is a number or a boolean is no entry: it says nothing of whether the attempt passed.
+    """
+    entries: list[AttemptValue] = []
+    for record in records:
+        if record.outcome == "died":
+            entries.append(AttemptValue(record.trial_id, "missing", None))
+        elif record.outcome == "scored" and name in record.scores:
+            value = record.scores[name]
+            if isinstance(value, str):
+                if kind not in _UNCOUNTED:
+                    continue
+                value = str(whole_text(value))
+            entries.append(AttemptValue(record.trial_id, value_type(value), value_to_json(value)))
+    return tuple(entries)
+
+
+def _entry_passes(entry: AttemptValue, policy: ScorePolicy) -> bool:
+    if entry.value == "Infinity":
+        return True
+    return passes(entry.value, policy.pass_at_least)

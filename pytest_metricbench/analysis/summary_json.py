@@ -1,0 +1,105 @@
+"""The text of ``summary.json``, written and read.
+
+Laid out for people and for ``diff``: a mapping of plain values on one line, anything deeper one entry a line. The
+same summary always gives the same text.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_metricbench.analysis.summary import AttemptValue, Summary
+from pytest_metricbench.contracts import FORMAT_VERSION
+
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(", ", ": ")).encode
+_TYPES = {kind: f'", "value_type": "{kind}", "value": ' for kind in ("number", "label", "missing")}
+
+
+class SummaryError(ValueError):
+    """A text that is no summary of this version; the message says why."""
+
+
+def summary_to_json(summary: Summary) -> str:
+    """The text of a summary, with a newline at its end.
+
+    Fields that have a default and are not set are left out. Non-finite numbers can only be values of attempts, where
+    they are texts already; anything else would be refused here.
+    """
+    return "".join((*_chunks(summary, "\n"), "\n"))
+
+
+def summary_from_json(text: str) -> Summary:
+    """The summary that a text holds.
+
+    Raises:
+        SummaryError: no JSON, a version that this one cannot read, or a field that is missing, unknown or wrong.
+    """
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise SummaryError(f"the summary is no JSON: {error}") from None
+    version = content.get("metricbench") if isinstance(content, dict) else None
+    if version != FORMAT_VERSION:
+        raise SummaryError(
+            f"the summary has the format version {json.dumps(version)}; this version reads {FORMAT_VERSION}"
+        )
+    try:
+        return Summary.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SummaryError(f"the summary is not as documented at {where}: {first['msg']}") from None
+
+
+def _chunks(value: object, newline: str) -> Iterator[str]:
+    """The text of a value in pieces; ``newline`` starts a line at the value's own depth."""
+    content: Any = _fields(value) if isinstance(value, BaseModel) else value
+    if isinstance(content, Mapping) and content:
+        if all(_plain(item) for item in content.values()):
+            yield _encode(content)
+            return
+        yield from _broken("{", "}", ((f"{_encode(key)}: ", item) for key, item in content.items()), newline)
+    elif isinstance(content, tuple) and content and isinstance(content[0], AttemptValue):
+        inner = newline + " "
+        yield f"[{inner}{(',' + inner).join(map(_attempt, content))}{newline}]"
+    elif isinstance(content, list | tuple) and not all(_plain(item) for item in content):
+        yield from _broken("[", "]", (("", item) for item in content), newline)
+    else:
+        yield _encode(content)
+
+
+def _broken(start: str, end: str, items: Iterator[tuple[str, object]], newline: str) -> Iterator[str]:
+    inner = newline + " "
+    separator = start + inner
+    for prefix, item in items:
+        yield separator + prefix
+        yield from _chunks(item, inner)
+        separator = "," + inner
+    yield newline + end
+
+
+def _plain(value: object) -> bool:
+    return not isinstance(value, BaseModel | AttemptValue | Mapping | list | tuple) or (
+        isinstance(value, tuple) and all(isinstance(item, str | float | int) for item in value)
+    )
+
+
+def _fields(model: BaseModel) -> dict[str, object]:
+    optional = _optional_fields(type(model))
+    values = model.__dict__
+    return {name: value for name, value in values.items() if value is not None or name not in optional}
+
+
+@cache
+def _optional_fields(model: type[BaseModel]) -> frozenset[str]:
+    return frozenset(name for name, field in model.model_fields.items() if not field.is_required())
+
+
+def _attempt(entry: AttemptValue) -> str:
+    """By hand: a big experiment has nothing else in such numbers."""
+    value = entry.value
+    text = repr(value) if type(value) in (float, int) else _encode(value)
+    return f'{{"trial_id": "{_encode(entry.trial_id)[1:-1]}{_TYPES[entry.value_type]}{text}}}'

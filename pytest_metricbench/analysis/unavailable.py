@@ -1,0 +1,30 @@
+"""The words and forms of figures that cannot be computed."""
+
+from typing import Any
+
+
+def missing(reason: str) -> dict[str, Any]:
+    """Fields of a figure without a value."""
+    return {"value": None, "reason": reason}
+
+
+def outside(needed: int, of: int) -> dict[str, Any]:
+    """Fields of a figure that needs attempts which are outside this part and not in the store."""
+    return {"value": None, "reason": outside_reason(needed, of), "outside": True}
+
+
+def outside_reason(needed: int, of: int) -> str:
+    """Why such a figure is unavailable."""
+    verb = "is" if needed == 1 else "are"
+    return f"{needed} of {counted(of, 'attempt')} {verb} outside this part and not in the store"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: ``1 task``, ``2 tasks``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: list[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

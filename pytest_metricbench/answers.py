@@ -1,0 +1,195 @@
+"""Answers of other people's code, read and checked: the one place that decides what a response may be.
+
+A response is a regular file of bounded size inside the workspace; what it holds is data and nothing else.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pytest_metricbench.contracts import ContractError, Goals, Json, Score, ScoreValue
+
+RESPONSE_LIMIT: Final = 1 << 20
+"""Bytes that a response may have."""
+_LARGEST_INT: Final = 10**308
+GOALS_LIMIT: Final = 64 << 20
+"""Bytes that ``goals.json`` may have: it lists every line or tool that a task covers."""
+
+
+def read_json_file(path: Path, limit: int = RESPONSE_LIMIT) -> Json:
+    """The JSON value of a file that somebody else wrote; a bare NaN or Infinity is a number.
+
+    Raises:
+        ContractError: no such file, a link or device in its place, empty, larger than ``limit`` bytes, or no JSON.
+    """
+    name = path.name
+    try:
+        # Neither followed when it is a link nor waited for when it is a pipe.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise ContractError(f"{name} was not written") from None
+    except OSError as error:
+        raise ContractError(f"{name} cannot be read as a regular file: {error.strerror}") from None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ContractError(f"{name} is not a regular file")
+        if status.st_size > limit:
+            raise ContractError(f"{name} has {status.st_size} bytes; at most {limit} are read")
+        content = file.read(limit + 1)
+    if not content.strip():
+        raise ContractError(f"{name} is empty")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ContractError(f"{name} is not JSON: {error or type(error).__name__}") from None
+
+
+def read_scores(path: Path) -> dict[str, ScoreValue]:
+    """The scores of an attempt's ``response.json``: ``{"scores": {name: value}}``.
+
+    Raises:
+        ContractError: the file or what it holds is not of that form.
+    """
+    answer = read_json_file(path)
+    if not isinstance(answer, dict) or "scores" not in answer:
+        raise ContractError(f'{path.name} holds {named(answer)}; {{"scores": {{name: value}}}} is expected')
+    _refuse_other_keys(answer, {"scores"}, path.name)
+    return as_scores(answer["scores"])
+
+
+def read_coverage(response: Path, goals: Path) -> Score:
+    """The score of a coverage command: ``response.json``, and ``goals.json`` when it wrote one.
+
+    Raises:
+        ContractError: a file or what it holds is not of the documented form.
+    """
+    answer = read_json_file(response)
+    if not isinstance(answer, dict):
+        raise ContractError(f'{response.name} holds {named(answer)}; {{"value": number}} is expected')
+    _refuse_other_keys(answer, {"value", "reason"}, response.name)
+    given = read_json_file(goals, GOALS_LIMIT) if os.path.lexists(goals) else None
+    return as_coverage_score(answer, given)
+
+
+def as_coverage_score(answer: Mapping[str, object], goals: object = None) -> Score:
+    """A coverage answer ``{"value": .., "reason": ..}`` and its goals, checked.
+
+    Raises:
+        ContractError: no value, a value outside [0, 1], a null without a reason, or malformed goals.
+    """
+    if "value" not in answer:
+        raise ContractError('the answer has no "value"; a number from 0 to 1, or null with a reason, is expected')
+    value, reason = answer["value"], answer.get("reason")
+    if reason is not None and not isinstance(reason, str):
+        raise ContractError(f"reason is {named(reason)}; a text is expected")
+    checked_goals = None if goals is None else as_goals(goals)
+    if value is None:
+        if not reason or not reason.strip():
+            raise ContractError("value is null and no reason is given; say why there is no score")
+        return Score(None, reason.strip(), checked_goals)
+    return Score(as_coverage_value(value), reason, checked_goals)
+
+
+def as_goals(answer: object) -> Goals:
+    """Goals ``{"universe": [...], "by_task": {task: [goal, ...]}}``, checked, each list sorted and without repeats.
+
+    Raises:
+        ContractError: another form, or a task that covers a goal outside the universe.
+    """
+    if not isinstance(answer, Mapping) or set(answer) != {"universe", "by_task"}:
+        raise ContractError(f'goals are {named(answer)}; {{"universe": [..], "by_task": {{task: [..]}}}} is expected')
+    universe = _goal_list("universe", answer["universe"])
+    by_task = answer["by_task"]
+    if not isinstance(by_task, Mapping):
+        raise ContractError(f"by_task is {named(by_task)}; a mapping of task ids to lists of goals is expected")
+    known = set(universe)
+    checked = {}
+    for task, goals in by_task.items():
+        covered = _goal_list(f"by_task[{task!r}]", goals)
+        unknown = [goal for goal in covered if goal not in known]
+        if unknown:
+            raise ContractError(f"by_task[{task!r}] has the goal {unknown[0]!r}, which the universe does not have")
+        checked[str(task)] = covered
+    return Goals(universe, checked)
+
+
+def _goal_list(where: str, goals: object) -> tuple[str, ...]:
+    if not isinstance(goals, list | tuple | set | frozenset) or not all(isinstance(goal, str) for goal in goals):
+        raise ContractError(f"{where} is {named(goals)}; a list of texts is expected")
+    return tuple(sorted(set(goals)))
+
+
+def _refuse_other_keys(answer: Mapping[str, object], known: set[str], name: str) -> None:
+    other = [key for key in answer if key not in known]
+    if other:
+        raise ContractError(f"{name} has the key {other[0]!r}; only {' and '.join(sorted(known))} are known")
+
+
+def as_score_value(name: str, value: object) -> ScoreValue:
+    """A score as a plain Python value; numpy's scalars become numbers.
+
+    Raises:
+        ContractError: it is neither a number, a boolean, a text nor None.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, int):
+        if abs(value) > _LARGEST_INT:
+            raise ContractError(f"score {name!r} has {len(str(abs(value)))} digits; a number up to 1e308 is expected")
+        return int(value)
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "ndim", None) == 0:
+        return as_score_value(name, item())
+    raise ContractError(f"score {name!r} is {named(value)}; a score is a number, a boolean, a label or null")
+
+
+def as_scores(answer: object) -> dict[str, ScoreValue]:
+    """A verifier's mapping of scores, checked.
+
+    Raises:
+        ContractError: not a mapping, a name that is not a text, or a value that is no score.
+    """
+    if not isinstance(answer, Mapping):
+        raise ContractError(f"the scores are {named(answer)}; a mapping of score names to values is expected")
+    if not answer:
+        raise ContractError("the mapping of scores is empty; at least the primary score is expected")
+    scores: dict[str, ScoreValue] = {}
+    for name, value in answer.items():
+        if not isinstance(name, str) or not name or len(name) > 200:
+            raise ContractError(f"{name!r} is no name of a score; a text of 1 to 200 characters is expected")
+        scores[name] = as_score_value(name, value)
+    return scores
+
+
+def as_coverage_value(value: object) -> float:
+    """A coverage score as a plain float.
+
+    Raises:
+        ContractError: not a finite number in [0, 1]; booleans and texts are none.
+    """
+    plain = None if isinstance(value, bool | str) or value is None else as_score_value("value", value)
+    if isinstance(plain, bool) or not isinstance(plain, int | float):
+        raise ContractError(f"value is {named(value)}; a number from 0 to 1, or null with a reason, is expected")
+    if not 0 <= plain <= 1:
+        raise ContractError(f"value is {plain}; a number from 0 to 1, or null with a reason, is expected")
+    return float(plain)
+
+
+def named(value: object) -> str:
+    """How an error names a wrong value: its type, and itself where that is short."""
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError):
+        text = ""
+    kind = {dict: "a mapping", list: "a list", str: "the text", bool: "the boolean", type(None): "null"}.get(
+        type(value), f"of type {type(value).__name__}"
+    )
+    if kind == "null" or not text or len(text) > 60:
+        return kind
+    return f"{kind} {text}"

@@ -1,0 +1,278 @@
+"""Collectors and the item: file -> case -> variant -> attempt.
+
+What is collected is a function of the files alone, so that every worker of pytest-xdist collects the same ids in the
+same order. Nothing here opens a store before an item runs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pytest_metricbench import coverage, runners
+from pytest_metricbench.contracts import AttemptRecord, CoverageSystem, Runner
+from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
+from pytest_metricbench.definition.loading import load_experiment
+from pytest_metricbench.definition.problems import DefinitionError
+from pytest_metricbench.definition.scoring import status
+from pytest_metricbench.ordering import Order
+from pytest_metricbench.reporting.junit import attempt_properties
+from pytest_metricbench.runs import Bench, to_wire
+from pytest_metricbench.store.layout import STORE_FOLDER
+
+WIRE: Final = "metricbench"
+"""The attribute of a test report that carries what an attempt learned, as one JSON string."""
+
+
+class AttemptUnmeasuredError(Exception):
+    """An attempt about which nothing is known: the test fails with this."""
+
+    def __init__(self, record: AttemptRecord, folder: Path) -> None:
+        """Keep the record and the folder with what the attempt left."""
+        super().__init__(record.trial_id)
+        self.record = record
+        self.folder = folder
+
+
+# ---------------------------------------------------------------- experiments of this process
+
+
+def store_root(experiment: Experiment, config: pytest.Config) -> Path:
+    """The folder of an experiment's store."""
+    given = config.getoption("metricbench_store")
+    base = config.invocation_params.dir / given if given else experiment.folder / STORE_FOLDER
+    return Path(base) / experiment.name
+
+
+@dataclass(slots=True)
+class Benches:
+    """The experiments loaded in this process, each file once."""
+
+    _loaded: dict[Path, Bench | DefinitionError] = field(default_factory=dict)
+    _targets: dict[str, Path] = field(default_factory=dict)
+    """Module name -> file, for Python targets of all experiments: a module name means one file."""
+
+    def load(self, path: Path, config: pytest.Config, hooks: Any) -> Bench:
+        """The bench of an experiment file; ``hooks`` are those of the plugins that hold for that path.
+
+        Raises:
+            DefinitionError: the file is not a valid experiment.
+        """
+        path = path.absolute()
+        if path not in self._loaded:
+            try:
+                self._loaded[path] = self._bench(path, config, hooks)
+            except DefinitionError as error:
+                self._loaded[path] = error
+        loaded = self._loaded[path]
+        if isinstance(loaded, DefinitionError):
+            raise loaded
+        return loaded
+
+    def __iter__(self) -> Iterator[Bench]:
+        """Every bench that could be loaded."""
+        return (bench for bench in self._loaded.values() if isinstance(bench, Bench))
+
+    def _bench(self, path: Path, config: pytest.Config, hooks: Any) -> Bench:
+        experiment = load_experiment(
+            path,
+            runners=_by_kind(runners.BUILTIN, hooks.pytest_metricbench_runners(), Runner),
+            systems=_by_kind(coverage.BUILTIN, hooks.pytest_metricbench_coverage_systems(), CoverageSystem),
+            targets=self._targets,
+            renew_lock=config.getoption("metricbench_lock"),
+        )
+        return Bench(experiment, store_root(experiment, config), retry_died=config.getoption("metricbench_retry_died"))
+
+
+BENCHES: Final = pytest.StashKey[Benches]()
+
+
+def benches(config: pytest.Config) -> Benches:
+    """The experiments of a pytest session."""
+    return config.stash.setdefault(BENCHES, Benches())
+
+
+def _by_kind(builtin: Mapping[str, type[Any]], given: Iterable[Iterable[type[Any]]], base: type[Any]) -> dict[str, Any]:
+    """Kind -> class, of the built-in classes and those that hooks gave.
+
+    Raises:
+        UsageError: something else than a class of that base, without a kind, or with a kind that is taken.
+    """
+    known = dict(builtin)
+    for classes in given:
+        for cls in classes:
+            if not isinstance(cls, type) or not issubclass(cls, base):
+                raise pytest.UsageError(f"metricbench: a hook gave {cls!r}; a subclass of {base.__name__} is expected")
+            kind = cls.model_fields["kind"].default
+            where = f"{cls.__module__}.{cls.__qualname__}"
+            if not isinstance(kind, str):
+                raise pytest.UsageError(f'metricbench: {where} names no kind; write kind: Literal["name"] = "name"')
+            if known.get(kind, cls) is not cls:
+                other = f"{known[kind].__module__}.{known[kind].__qualname__}"
+                raise pytest.UsageError(f"metricbench: the kind {kind!r} of {where} is taken by {other}; rename one")
+            known[kind] = cls
+    return known
+
+
+# ---------------------------------------------------------------- collectors
+
+
+class ExperimentFile(pytest.File):
+    """An experiment file; its children are cases."""
+
+    def collect(self) -> Iterable["CaseCollector"]:
+        """One collector a case."""
+        try:
+            bench = benches(self.config).load(self.path, self.config, self.session.gethookproxy(self.path))
+        except DefinitionError as error:
+            raise self.CollectError(str(error)) from None
+        if not self.config.pluginmanager.has_plugin(ItemReports.NAME):
+            self.config.pluginmanager.register(ItemReports(self.config), ItemReports.NAME)
+        _register_marks(self.config, bench.experiment)
+        for case in bench.experiment.cases:
+            yield CaseCollector.from_parent(self, name=case.id, bench=bench, case=case)
+
+
+class CaseCollector(pytest.Collector):
+    """A case; its children are variants, the baseline first."""
+
+    def __init__(self, *, bench: Bench, case: Case, **kwargs: Any) -> None:
+        """Collect the variants of ``case``."""
+        super().__init__(**kwargs)
+        self._bench = bench
+        self._case = case
+
+    def collect(self) -> Iterable["VariantCollector"]:
+        """One collector a variant."""
+        for variant in self._case.variants:
+            yield VariantCollector.from_parent(
+                self, name=variant.id, bench=self._bench, case=self._case, variant=variant
+            )
+
+
+class VariantCollector(pytest.Collector):
+    """The baseline or a mutant; its children are attempts."""
+
+    def __init__(self, *, bench: Bench, case: Case, variant: Variant, **kwargs: Any) -> None:
+        """Collect the attempts of ``variant``."""
+        super().__init__(**kwargs)
+        self._bench = bench
+        self._case = case
+        self._variant = variant
+        for mark in (variant.kind, *variant.tags):
+            self.add_marker(mark)
+
+    def collect(self) -> Iterable["AttemptItem"]:
+        """One item an attempt."""
+        for task in self._case.tasks:
+            marks = [getattr(pytest.mark, tag).mark for tag in task.tags]
+            marks.append(pytest.mark.metricbench(case=self._case.id, variant=self._variant.id, task=task.id).mark)
+            for slot in range(1, task.attempts + 1):
+                name = f"{task.id}[{slot}]"
+                spec = AttemptSpec(self._bench, self._case, self._variant, task, slot)
+                # The id as a text: with a bracketed name of its own making, pytest 9.2 loses --lf (pytest#15045).
+                item: AttemptItem = AttemptItem.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", spec=spec)
+                item.own_markers.extend(marks)
+                item.keywords.update((mark.name, mark) for mark in marks)
+                yield item
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSpec:
+    """Which attempt an item is."""
+
+    bench: Bench
+    case: Case
+    variant: Variant
+    task: Task
+    slot: int
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """Case, variant, task, slot."""
+        return (self.case.id, self.variant.id, self.task.id, self.slot)
+
+
+class AttemptItem(pytest.Item):
+    """One attempt. It passes when it was measured, whatever the agent did."""
+
+    def __init__(self, *, spec: AttemptSpec, **kwargs: Any) -> None:
+        """The item of ``spec``."""
+        super().__init__(**kwargs)
+        self.spec: Final = spec
+        self.wire: str | None = None
+        """What the attempt learned, for its test report."""
+
+    def runtest(self) -> None:
+        """Perform the attempt.
+
+        Raises:
+            AttemptUnmeasuredError: nothing is known about it.
+        """
+        spec = self.spec
+        self.wire = None
+        performed = spec.bench.attempts.perform(spec.case, spec.variant, spec.task, spec.slot)
+        record = performed.record
+        word = status(spec.bench.experiment.score, record)
+        self.wire = to_wire(performed, word)
+        if self.config.getoption("xmlpath", None):
+            self.user_properties[:] = attempt_properties(record, word)
+        if word == "unmeasured":
+            layout = spec.bench.layout
+            folder = layout.workspace(record.case, record.variant, record.task, record.trial_id)
+            raise AttemptUnmeasuredError(record, folder)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What went wrong, in which phase, and where the rest is; tracebacks only for faults that are ours."""
+        error = excinfo.value
+        if not isinstance(error, AttemptUnmeasuredError):
+            return super().repr_failure(excinfo, style)
+        problem = error.record.error
+        if problem is None:
+            return "unmeasured: the primary score is missing"
+        left = f"\nwhat it left: {error.folder}" if error.record.files else ""
+        return f"unmeasured ({problem.phase}): {problem.type}: {problem.message}{left}"
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The task's line in the file, and the attempt in words."""
+        spec = self.spec
+        return self.path, spec.task.line - 1, f"{spec.case.id}::{spec.variant.id}::{self.name}"
+
+
+class ItemReports:
+    """Puts what an attempt learned on its test report. Registered when an experiment is collected, not before."""
+
+    NAME: Final = "metricbench-items"
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Of this session."""
+        self._config: Final = config
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+        """Attach the attempt's JSON to the report of its call."""
+        report = yield
+        if call.when == "call" and isinstance(item, AttemptItem) and item.wire is not None:
+            setattr(report, WIRE, item.wire)
+            item.wire = None
+        return report
+
+
+def _register_marks(config: pytest.Config, experiment: Experiment) -> None:
+    """Register every tag as a mark, so that --strict-markers holds for an experiment too."""
+    tags = {tag for case in experiment.cases for part in (*case.tasks, *case.variants) for tag in part.tags}
+    known = {line.partition(":")[0].partition("(")[0].strip() for line in config.getini("markers")}
+    for tag in sorted(tags - known):
+        config.addinivalue_line("markers", f"{tag}: a tag of the experiment {experiment.name}")
+
+
+def sort_items(items: list[pytest.Item]) -> None:
+    """Put our items in the order of a run, among the places they take; others stay where they are."""
+    places = [index for index, item in enumerate(items) if isinstance(item, AttemptItem)]
+    ours = [item for index in places if isinstance(item := items[index], AttemptItem)]
+    orders = {bench: Order(bench.stored or {}) for bench in {item.spec.bench for item in ours}}
+    ours.sort(key=lambda item: orders[item.spec.bench].rank(item.spec.key))
+    for index, item in zip(places, ours, strict=True):
+        items[index] = item

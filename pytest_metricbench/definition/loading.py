@@ -1,0 +1,279 @@
+"""From the YAML of an experiment to a checked :class:`~.experiment.Experiment`, or everything that is wrong with it."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+from pydantic import BaseModel
+
+from pytest_metricbench.contracts import FORMAT_VERSION, CoverageSystem, Runner
+from pytest_metricbench.definition.cases import (
+    CaseDraft,
+    check_case,
+    check_unique,
+    expansion_of,
+    make_case,
+    read_cases,
+    subset_warnings,
+    take_expanded,
+)
+from pytest_metricbench.definition.documents import Place
+from pytest_metricbench.definition.experiment import (
+    BASELINE,
+    AnalysisSettings,
+    Case,
+    CoverageEntry,
+    Experiment,
+    Gate,
+    KillRule,
+    LockState,
+    ScorePolicy,
+)
+from pytest_metricbench.definition.files import InputFinder
+from pytest_metricbench.definition.gates import CaseScope, GateError, Scope, check_gate
+from pytest_metricbench.definition.lock import expand_all, lock_path
+from pytest_metricbench.definition.models import CONTROLS_LIMIT, AnalysisForm, CoverageForm, ExperimentForm
+from pytest_metricbench.definition.problems import ProblemList, joined
+from pytest_metricbench.definition.rules import check_attempts_of_k, check_kill, default_pass_at_k, primary_of
+from pytest_metricbench.definition.source import read_document
+from pytest_metricbench.definition.validation import Checker
+from pytest_metricbench.definition.wording import described
+
+Plugin = TypeVar("Plugin", bound=BaseModel)
+
+_UPGRADE: Final = "pip install --upgrade pytest-metricbench"
+
+
+def load_experiment(
+    path: Path,
+    *,
+    runners: Mapping[str, type[Runner]],
+    systems: Mapping[str, type[CoverageSystem]],
+    cached_only: bool = False,
+    targets: dict[str, Path] | None = None,
+    renew_lock: bool = False,
+) -> Experiment:
+    """Read, check and expand an experiment file. Reads it, its lock and the files they name, and runs nothing.
+
+    Args:
+        path: the YAML file.
+        runners: kind -> class of the runners that the file may name.
+        systems: kind -> class of the coverage systems.
+        cached_only: accept that inputs, scripts, modules and executables are absent: their digests are in the store.
+        targets: module name -> file of the Python targets of other experiments in this process; added to.
+        renew_lock: expand anew, whatever the lock says.
+
+    Raises:
+        DefinitionError: with every problem of the file, its lock and the files of its cases and subsets.
+    """
+    problems = ProblemList()
+    document = read_document(Path(os.path.abspath(path)), problems)
+    if document is not None:
+        _check_version(document.root, problems)
+    if document is None:
+        problems.stop_if_any()
+        raise AssertionError("a document that cannot be read has a problem")
+    folder = document.path.parent
+    context = {"folder": folder, "cached_only": cached_only, "targets": targets}
+    reading = _Reading(document.root, Checker(problems, context))
+    reading.check(runners, systems, InputFinder(folder, _own_files(document.path), cached_only, problems))
+    lock = reading.expand(renew=renew_lock)
+    problems.stop_if_any()
+    return reading.make(lock)
+
+
+def _own_files(path: Path) -> frozenset[Path]:
+    return frozenset({path, lock_path(path)})
+
+
+def _check_version(root: Place, problems: ProblemList) -> None:
+    """Refuse another format at once: what else looks wrong may be right there.
+
+    Raises:
+        DefinitionError: the file is no mapping, or of another version.
+    """
+    begin = f"an experiment begins with metricbench: {FORMAT_VERSION}"
+    version = root.child("metricbench")
+    if root.value is None:
+        problems.add(root.problem("the file is empty", begin))
+    elif not isinstance(root.value, dict):
+        problems.add(root.problem(f"is {described(root.value)}", begin))
+    elif version is None:
+        for key in root.value:
+            if problems.hint(key, ["metricbench"]) and key not in ExperimentForm.model_fields:
+                place = Place(root.document, (key,), root.value[key])
+                problems.add(place.problem("is an unknown key", "did you mean 'metricbench'?", at_key=True))
+        if not problems:
+            problems.add(root.missing("metricbench", begin))
+    elif type(version.value) is not int:
+        problems.add(version.problem(f"is {described(version.value)}", f"write metricbench: {FORMAT_VERSION}"))
+    elif version.value > FORMAT_VERSION:
+        message = f"the file is of format version {version.value} and this pytest-metricbench reads {FORMAT_VERSION}"
+        problems.add(version.problem(message, _UPGRADE))
+    elif version.value < FORMAT_VERSION:
+        message = f"there is no format version {version.value}"
+        problems.add(version.problem(message, f"write metricbench: {FORMAT_VERSION}"))
+    else:
+        return
+    problems.stop_if_any()
+
+
+class _Reading:
+    """One experiment while it is read. Every check notes its problems and lets the next one go on."""
+
+    def __init__(self, root: Place, checker: Checker) -> None:
+        self.root = root
+        self.checker = checker
+        self.problems = checker.problems
+        self.form = checker.check(ExperimentForm, root)
+        self.runner: Runner | None = None
+        self.coverage: list[CoverageEntry] = []
+        self.drafts: list[CaseDraft] = []
+        self.cases_are_right = False
+        self.gates: list[Gate] = []
+        self.primary: str | None = None
+
+    # ------------------------------------------------------------ checking
+
+    def check(
+        self, runners: Mapping[str, type[Runner]], systems: Mapping[str, type[CoverageSystem]], finder: InputFinder
+    ) -> None:
+        """Check every part."""
+        runner = self.root.child("runner")
+        if runner is not None and isinstance(runner.value, dict):
+            self.runner = self._plugin(runner, runners, "runner")
+        self._check_coverage(systems)
+        before = len(self.problems)
+        self.drafts = read_cases(self.root, self.checker, finder.folder)
+        for draft in self.drafts:
+            check_case(draft, self.checker, finder)
+        self.cases_are_right = len(self.problems) == before
+        self.primary = primary_of(self.root, self.problems)
+        check_kill(self.root, self.problems)
+        check_attempts_of_k(self.root, self._largest_attempts(), self.problems)
+        self._check_gates()
+
+    def _plugin(self, place: Place, kinds: Mapping[str, type[Plugin]], what: str) -> Plugin | None:
+        """A runner or coverage system as the class that its ``kind`` names."""
+        listed = f"the kinds are {', '.join(sorted(kinds))}" if kinds else ""
+        kind = place.child("kind")
+        if kind is None:
+            self.problems.add(place.missing("kind", joined(f"it says which {what} this is", listed)))
+        elif not isinstance(kind.value, str):
+            self.problems.add(kind.problem(f"is {described(kind.value)}", joined("a text is expected", listed)))
+        elif kind.value not in kinds:
+            hint = joined(self.problems.hint(kind.value, kinds), listed)
+            self.problems.add(kind.problem(f"there is no {what} {kind.value!r}", hint))
+        else:
+            return self.checker.check_plugin(kinds[kind.value], place, without="id" if what != "runner" else None)
+        return None
+
+    def _check_coverage(self, systems: Mapping[str, type[CoverageSystem]]) -> None:
+        entries = self.root.entries("coverage")
+        for place in entries:
+            if not isinstance(place.value, dict):
+                message = f"is {described(place.value)}"
+                self.problems.add(place.problem(message, "a coverage system is a mapping with id and kind"))
+                continue
+            named = {key: value for key, value in place.value.items() if key == "id"}
+            form = self.checker.check(CoverageForm, Place(place.document, place.keys, named))
+            system = self._plugin(place, systems, "coverage system")
+            if form is not None and system is not None:
+                self.coverage.append(CoverageEntry(form.id, system))
+        check_unique(entries, "coverage system", self.problems)
+
+    def _attempts(self) -> int:
+        value = self.root.value.get("attempts", 1)
+        return value if type(value) is int and value >= 1 else 1
+
+    def _largest_attempts(self) -> int:
+        default = self._attempts()
+        return max((draft.largest_attempts(default) for draft in self.drafts), default=default)
+
+    def _check_gates(self) -> None:
+        places = [place for place in self.root.entries("gates") if isinstance(place.value, str)]
+        scope = self._scope() if places else None
+        for place in places:
+            try:
+                if scope is not None:
+                    self.gates.append(check_gate(place.value, scope))
+            except GateError as error:
+                self.problems.add(place.problem(error.message, error.remedy))
+
+    def _scope(self) -> Scope | None:
+        """What gates can be about; None where a case or a system has no id yet, and no name can be called unknown."""
+        systems = [place.text("id") for place in self.root.entries("coverage")]
+        expected = len(self.root.entries("cases"))
+        if None in systems or any(draft.id is None for draft in self.drafts) or len(self.drafts) < expected:
+            return None
+        controls = self.root.value.get("controls", 0)
+        count = min(controls, CONTROLS_LIMIT) if type(controls) is int else 0
+        copies = [f"control-{number}" for number in range(1, count + 1)]
+        default = self._attempts()
+        cases = {
+            str(draft.id): CaseScope(
+                variants=frozenset({BASELINE, *draft.ids("mutants"), *copies}),
+                scored_mutants=draft.scored_mutants,
+                subsets=bool(draft.listed) or isinstance(draft.place.value.get("subsets"), dict),
+                attempts=draft.largest_attempts(default),
+            )
+            for draft in self.drafts
+        }
+        return Scope(cases, frozenset(str(name) for name in systems))
+
+    # ------------------------------------------------------------ making
+
+    def expand(self, *, renew: bool) -> LockState | None:
+        """Take what is drawn from the lock, or draw it, once the cases are right."""
+        if not self.cases_are_right:
+            return None
+        pairs = [(draft, asked) for draft in self.drafts if (asked := expansion_of(draft)) is not None]
+        asked_for = [asked for _, asked in pairs]
+        expanded, lock = expand_all(self.root.document.path, asked_for, self.problems, renew=renew)
+        if len(expanded) == len(pairs):
+            for (draft, _), result in zip(pairs, expanded, strict=True):
+                take_expanded(draft, result, self.checker)
+        return lock
+
+    def make(self, lock: LockState | None) -> Experiment:
+        """The experiment, when no problem was found."""
+        form, runner, path = self.form, self.runner, self.root.document.path
+        if form is None or runner is None:
+            raise AssertionError("an experiment that is not right has a problem")
+        cases = tuple(make_case(draft, path, form.attempts, form.controls) for draft in self.drafts)
+        return Experiment(
+            path=path,
+            name=form.name,
+            seed=form.seed,
+            retries=form.retries,
+            runner=runner,
+            score=ScorePolicy(self.primary, form.score.pass_at_least, form.score.outputs),
+            cases=cases,
+            coverage=tuple(self.coverage),
+            analysis=_analysis(form.analysis, self._largest_attempts()),
+            gates=tuple(self.gates),
+            warnings=tuple(self._warnings(cases, lock)),
+            lock=lock,
+        )
+
+    def _warnings(self, cases: Sequence[Case], lock: LockState | None) -> list[str]:
+        found = [text for draft, case in zip(self.drafts, cases, strict=True) for text in subset_warnings(draft, case)]
+        unused = lock_path(self.root.document.path)
+        if lock is None and os.path.lexists(unused):
+            found.append(
+                f"{unused.name} is not used any more: {self.root.document.path.name} expands nothing; delete it"
+            )
+        return found
+
+
+def _analysis(form: AnalysisForm, attempts: int) -> AnalysisSettings:
+    resamples = form.resamples
+    return AnalysisSettings(
+        pass_at_k=default_pass_at_k(attempts) if form.pass_at_k is None else tuple(form.pass_at_k),
+        kill=KillRule(form.kill.rule, form.kill.alpha, form.kill.q),
+        mutation_score=form.mutation_score,
+        permutation=resamples if isinstance(resamples, int) else resamples.permutation,
+        bootstrap=resamples if isinstance(resamples, int) else resamples.bootstrap,
+        seed=form.seed,
+    )

@@ -1,0 +1,79 @@
+"""What an experiment's ``score`` key says of an attempt: which score counts, and whether the attempt passed.
+
+No part of a fingerprint: a changed threshold reads kept attempts anew and runs nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+from pytest_metricbench.contracts import AttemptRecord, OutputKind, ScoreValue
+from pytest_metricbench.definition.experiment import ScorePolicy
+
+Status: TypeAlias = Literal["passed", "missed", "died", "unmeasured"]
+
+_EXPECTED: Final[Mapping[OutputKind, str]] = {
+    "continuous": "a number",
+    "discrete": "a whole number",
+    "boolean": "true or false",
+    "label": "a text",
+    "measurement": "a number",
+}
+
+
+def primary_score(policy: ScorePolicy, names: Mapping[str, object]) -> str | None:
+    """The name of the score that decides: the declared one, else the only one, else ``reward``; None if absent."""
+    if policy.primary is not None:
+        return policy.primary if policy.primary in names else None
+    if len(names) == 1:
+        return next(iter(names))
+    return "reward" if "reward" in names else None
+
+
+def status(policy: ScorePolicy, record: AttemptRecord) -> Status:
+    """What became of an attempt under this policy.
+
+    A scored attempt whose primary score is null died before that score; one without it is unmeasured. NaN passes
+    no threshold.
+    """
+    if record.outcome != "scored":
+        return record.outcome
+    name = primary_score(policy, record.scores)
+    if name is None:
+        return "unmeasured"
+    value = record.scores[name]
+    if value is None:
+        return "died"
+    if isinstance(value, str):
+        return "unmeasured"
+    return "passed" if value >= policy.pass_at_least else "missed"
+
+
+def contract_problem(policy: ScorePolicy, scores: Mapping[str, ScoreValue]) -> str | None:
+    """What is wrong with a verifier's scores under this policy, in words; None when nothing is."""
+    for name, kind in policy.outputs.items():
+        value = scores.get(name)
+        if value is not None and not _is(kind, value):
+            return f"score {name!r} is {value!r}; it is declared as {kind}, which is {_EXPECTED[kind]}"
+    primary = primary_score(policy, scores)
+    if primary is None:
+        return _no_primary(policy, scores)
+    if isinstance(scores[primary], str):
+        return f"the primary score {primary!r} is the text {scores[primary]!r}; a number or a boolean is expected"
+    return None
+
+
+def _is(kind: OutputKind, value: ScoreValue) -> bool:
+    if kind == "label":
+        return isinstance(value, str)
+    if kind == "boolean":
+        return isinstance(value, bool)
+    if isinstance(value, bool | str):
+        return False
+    return kind != "discrete" or isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+
+
+def _no_primary(policy: ScorePolicy, scores: Mapping[str, ScoreValue]) -> str:
+    given = ", ".join(sorted(scores))
+    if policy.primary is not None:
+        return f"the primary score {policy.primary!r} is missing; the verifier gave {given}"
+    return f"there are several scores ({given}) and none is called 'reward'; name one in score.primary"

@@ -1,0 +1,82 @@
+"""Experiment files before anything runs: claimed, checked on the controller, collected, their locks written."""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import pytest
+
+from pytest_metricbench.collection import ExperimentFile, benches
+from pytest_metricbench.definition.claiming import claim
+from pytest_metricbench.definition.lock import write_lock
+from pytest_metricbench.definition.problems import DefinitionError
+
+
+def check_named(session: pytest.Session, named: Iterable[Path]) -> None:
+    """Check the experiment files that the command line names, before any worker starts.
+
+    Raises:
+        UsageError: one of them is not a valid experiment; the message has every problem of every file.
+    """
+    problems = []
+    for path in sorted(named):
+        problem = _foreign(session.config, path, session)
+        if problem is not None:
+            problems.append(problem)
+            continue
+        if not claim(path).ours:
+            continue  # another plugin's
+        try:
+            benches(session.config).load(path, session.config, session.gethookproxy(path))
+        except DefinitionError as error:
+            problems.append(str(error))
+    if problems:
+        raise pytest.UsageError(*problems)
+
+
+def collect_experiment(path: Path, parent: pytest.Collector, *, claimed: bool) -> pytest.Collector | None:
+    """The collector of an experiment file; None where the file is not ours and another plugin has claimed it."""
+    if claimed and not claim(path).ours:
+        return None
+    collector: ExperimentFile = ExperimentFile.from_parent(parent, path=path)
+    return collector
+
+
+def _foreign(config: pytest.Config, path: Path, session: pytest.Session) -> str | None:
+    """Why a named file is neither ours nor another plugin's; None when it is one of them."""
+    found = claim(path)
+    if found.ours or _claimed_by_another(config, path, session):
+        return None
+    return found.problem
+
+
+def _claimed_by_another(config: pytest.Config, path: Path, session: pytest.Session) -> bool:
+    ours = config.pluginmanager.get_plugin("metricbench")
+    others = config.pluginmanager.subset_hook_caller("pytest_collect_file", remove_plugins=[ours])
+    try:
+        return bool(others(file_path=path, parent=session))
+    except Exception:
+        return False  # a plugin that cannot cope with being asked has not claimed it
+
+
+def write_locks(config: pytest.Config, named: Collection[Path]) -> int:
+    """Write the locks of the named experiments anew, say so, and give the exit status.
+
+    Raises:
+        UsageError: no experiment is named, one is not valid, or a lock cannot be written.
+    """
+    if not named:
+        raise pytest.UsageError("metricbench: --metricbench-lock: name the experiment files whose locks to write")
+    for path in sorted(named):
+        try:
+            experiment = benches(config).load(path, config, config.hook).experiment
+        except DefinitionError as error:
+            raise pytest.UsageError(str(error)) from None
+        if experiment.lock is None:
+            print(f"{path.name} expands nothing: it needs no lock")
+            continue
+        try:
+            write_lock(experiment.lock)
+        except OSError as error:
+            raise pytest.UsageError(f"metricbench: {experiment.lock.path}: {error.strerror}") from None
+        print(f"wrote {experiment.lock.path}: review it and commit it")
+    return 0

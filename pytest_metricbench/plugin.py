@@ -1,0 +1,191 @@
+"""The pytest plugin: options and wiring, no logic.
+
+This module is loaded in every pytest run of an environment that has the package, so it imports nothing heavy: what an
+experiment needs is imported when one is in the session.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_metricbench.session import Controller
+
+SUFFIXES: Final = (".yml", ".yaml")
+DEFAULT_FILES: Final = ["experiment.yml", "*.experiment.yml"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options; each is explained in ``docs/usage.md``."""
+    group = parser.getgroup("metricbench", "metricbench: benchmark cases as tests")
+    group.addoption(
+        "--metricbench-store",
+        metavar="DIR",
+        help="Folder for the stores, one below it for each experiment name (default: .metricbench beside the file)",
+    )
+    group.addoption(
+        "--metricbench-fresh",
+        action="store_true",
+        help="Start over: reuse nothing, and keep the old store aside",
+    )
+    group.addoption(
+        "--metricbench-retry-died",
+        action="store_true",
+        help="Run attempts again that died, instead of reusing what is known of them",
+    )
+    group.addoption(
+        "--metricbench-coverage",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="Measure only this coverage system; may be given several times (default: all of the experiment)",
+    )
+    group.addoption(
+        "--metricbench-lock",
+        action="store_true",
+        help="Write the lock of each named experiment anew from what it expands, and end",
+    )
+    parser.addini(
+        "metricbench_files",
+        type="args",
+        default=DEFAULT_FILES,
+        help="Names of experiment files to collect from folders (default: experiment.yml *.experiment.yml)",
+    )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the extension points."""
+    from pytest_metricbench import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marks that every attempt carries."""
+    config.addinivalue_line("markers", "baseline: an attempt of the undamaged version")
+    config.addinivalue_line("markers", "mutant: an attempt of a deliberately damaged version")
+    config.addinivalue_line(
+        "markers", "metricbench(case, variant, task): which attempt this is, for exact selection with -m"
+    )
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Write locks and end, where that is asked for."""
+    if not config.getoption("metricbench_lock"):
+        return None
+    from pytest_metricbench.opening import write_locks
+
+    return write_locks(config, _named_files(config))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Check the named experiments before any worker starts, so that a broken one is a usage error in any mode."""
+    session.config.stash[_SESSION] = session
+    if not _is_worker(session.config) and (named := _named_files(session.config)):
+        from pytest_metricbench.opening import check_named
+
+        check_named(session, named)
+        _controller(session.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[Any]:
+    """Collect an experiment file; one that another plugin has claimed and that is not ours is left to it."""
+    collectors: list[pytest.Collector] = yield
+    config = parent.config
+    if file_path.suffix in SUFFIXES and (file_path in _named_files(config) or _matches(config, file_path)):
+        from pytest_metricbench.opening import collect_experiment
+
+        collector = collect_experiment(file_path, parent, claimed=bool(collectors))
+        if collector is not None:
+            if not _is_worker(config):
+                _controller(config)
+            collectors.append(collector)
+    return collectors
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[Any]:
+    """Start experiments before the first item, and measure coverage after the last unless the run was stopped."""
+    if session.config.option.collectonly or _is_worker(session.config):
+        return (yield)
+    if (controller := _known_controller(session.config)) is not None:
+        controller.before_loop()
+    result = yield
+    if (controller := _known_controller(session.config)) is not None:  # perhaps only since the workers collected
+        controller.after_loop()
+    return result
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what is about to run."""
+    controller = _known_controller(config)
+    return [] if controller is None else controller.header()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send attempts in their order; any ``--dist`` but the default is left to pytest-xdist."""
+    if config.getoption("dist") != "load":
+        return None
+    from pytest_metricbench.scheduling import ExperimentScheduling
+
+    return ExperimentScheduling(config, log, lambda ids: _controller(config).plan(ids) if _any_ours(ids) else None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
+    """Open the stores when the first worker says what is selected, before any item is sent."""
+    if _any_ours(ids):
+        _controller(node.config).begin_distributed(ids)
+
+
+def _any_ours(ids: Sequence[str]) -> bool:
+    return any(".yml::" in nodeid or ".yaml::" in nodeid for nodeid in ids)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+_NAMED: Final = pytest.StashKey[frozenset[Path]]()
+
+
+def _named_files(config: pytest.Config) -> frozenset[Path]:
+    """The YAML files that the command line names."""
+    if _NAMED not in config.stash:
+        texts = (argument.partition("::")[0] for argument in config.args)
+        paths = (config.invocation_params.dir / text for text in texts if text.endswith(SUFFIXES))
+        config.stash[_NAMED] = frozenset(Path(os.path.normpath(path)) for path in paths if path.is_file())
+    return config.stash[_NAMED]
+
+
+def _matches(config: pytest.Config, path: Path) -> bool:
+    return any(fnmatch(path.name, pattern) for pattern in config.getini("metricbench_files"))
+
+
+_SESSION: Final = pytest.StashKey[pytest.Session]()
+
+
+def _known_controller(config: pytest.Config) -> "Controller | None":
+    controller: Controller | None = config.pluginmanager.get_plugin("metricbench-controller")
+    return controller
+
+
+def _controller(config: pytest.Config) -> "Controller":
+    """The controller's plugin, registered when the first experiment is seen."""
+    controller = _known_controller(config)
+    if controller is None:
+        if sys.platform == "win32":
+            raise pytest.UsageError("metricbench: process groups are needed; on Windows, run under WSL")
+        from pytest_metricbench.session import Controller
+
+        controller = Controller(config.stash[_SESSION])
+        config.pluginmanager.register(controller, Controller.NAME)
+    return controller

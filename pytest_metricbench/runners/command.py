@@ -1,0 +1,107 @@
+"""The ``command`` runner: an agent and a verifier that are programs, in a workspace of their own."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pytest_metricbench.answers import read_scores
+from pytest_metricbench.contracts import (
+    REQUEST_FILE,
+    RESPONSE_FILE,
+    AttemptRequest,
+    ContractError,
+    Outcome,
+    Role,
+    Runner,
+    Seconds,
+)
+from pytest_metricbench.processes import (
+    Argv,
+    CannotStartError,
+    Finished,
+    MissingVariableError,
+    clean_environment,
+    log_tail,
+    run_process,
+)
+
+
+class CommandRunner(Runner):
+    """Runs ``agent`` and then ``verifier``, both with the workspace as their working directory.
+
+    The request stands in ``request.json``. An agent that ends with status 0 is verified; one that ends otherwise, or
+    runs out of time, died. The verifier writes ``response.json``: ``{"scores": {name: value}}``; whatever goes wrong
+    there leaves the attempt unmeasured. Without a verifier the agent writes the response.
+    """
+
+    kind: Literal["command"] = "command"
+    agent: Argv = Field(description="The agent's command line: an absolute executable or {python}, and arguments.")
+    verifier: Annotated[Argv | None, Role.VERIFIER] = Field(
+        None, description="The verifier's command line, run when the agent ended with exit status 0."
+    )
+    timeout: Annotated[Seconds, Role.NEITHER] = Field(600, description="Seconds that each of the two may take.")
+    env: dict[str, str | None] = Field(
+        {},
+        description="Environment variables beside PATH, HOME and LANG. null takes the value from the environment.",
+    )
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds after which an agent is stopped."""
+        return self.timeout
+
+    def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
+        """Run the agent and, when it ended well, the verifier."""
+        (workspace / REQUEST_FILE).write_text(json.dumps(request.to_json(), indent=1), encoding="utf-8")
+        try:
+            environment = clean_environment(self.env)
+            ended = self._step("agent", self.agent, workspace, environment)
+        except (MissingVariableError, CannotStartError) as error:
+            return Outcome.unmeasured(type(error).__name__, str(error), "setup")
+        problem = ended.describe(self.timeout)
+        if problem is not None:
+            kind = "TimeOut" if ended.timed_out else "AgentFailed"
+            limit = self.timeout if ended.timed_out else None
+            return Outcome.died(kind, _with_log(f"the agent {problem}", workspace / "agent.stderr"), time_limit=limit)
+        return self._verify(workspace, environment)
+
+    def _verify(self, workspace: Path, environment: dict[str, str]) -> Outcome:
+        if self.verifier is None:
+            return _scores(workspace, "agent")
+        response = workspace / RESPONSE_FILE
+        if os.path.lexists(response) and not response.is_dir():
+            response.unlink()  # what the agent wrote under this name is not the verifier's word
+        try:
+            ended = self._step("verifier", self.verifier, workspace, environment)
+        except CannotStartError as error:
+            return Outcome.unmeasured(type(error).__name__, str(error), "verifier")
+        problem = ended.describe(self.timeout)
+        if problem is not None:
+            message = _with_log(f"the verifier {problem}", workspace / "verifier.stderr")
+            return Outcome.unmeasured("TimeOut" if ended.timed_out else "VerifierFailed", message, "verifier")
+        return _scores(workspace, "verifier")
+
+    def _step(self, step: str, argv: Argv, workspace: Path, environment: dict[str, str]) -> Finished:
+        return run_process(
+            argv.resolved,
+            cwd=workspace,
+            env=environment,
+            stdout=workspace / f"{step}.stdout",
+            stderr=workspace / f"{step}.stderr",
+            timeout=self.timeout,
+        )
+
+
+def _scores(workspace: Path, writer: str) -> Outcome:
+    try:
+        return Outcome.scored(read_scores(workspace / RESPONSE_FILE))
+    except ContractError as error:
+        return Outcome.unmeasured("ContractError", f"the {writer}'s answer: {error}", "contract")
+
+
+def _with_log(message: str, log: Path) -> str:
+    tail = log_tail(log)
+    return f"{message}; the end of its stderr:\n{tail}" if tail else f"{message}; it wrote nothing to stderr"

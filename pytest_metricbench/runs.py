@@ -1,0 +1,290 @@
+"""One experiment in a session: what was selected, what arrived, what the store adds, and the answer.
+
+A :class:`Bench` is what the items of an experiment share in any process; an :class:`ExperimentRun` is the writer's
+side, on the controller only. Neither knows pytest.
+"""
+
+import json
+import os
+import platform
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_metricbench.analysis.results import Results
+from pytest_metricbench.analysis.summarizing import summarize
+from pytest_metricbench.analysis.summary import Summary, summary_to_json
+from pytest_metricbench.attempts import AttemptKey, Attempts, Performed
+from pytest_metricbench.contracts import AttemptError, AttemptRecord, CoverageRecord
+from pytest_metricbench.definition.experiment import BASELINE, Experiment
+from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
+from pytest_metricbench.definition.lock import write_lock
+from pytest_metricbench.definition.scoring import Status
+from pytest_metricbench.measuring import (
+    CoverageKey,
+    CoveragePlan,
+    PlannedRequest,
+    measure_requests,
+    plan_coverage,
+)
+from pytest_metricbench.store.layout import Layout
+from pytest_metricbench.store.reading import read_store
+from pytest_metricbench.store.records import RecordError, attempt_from_json, attempt_to_json
+from pytest_metricbench.store.writing import StoreWriter
+
+
+class Bench:
+    """What the items of one experiment share in this process: the experiment, its fingerprints, its store."""
+
+    def __init__(self, experiment: Experiment, store: Path, *, retry_died: bool = False) -> None:
+        """Nothing is read or opened yet; ``store`` is the folder of the experiment's store."""
+        self.experiment: Final = experiment
+        self.layout: Final = Layout(store)
+        self.stored: Mapping[AttemptKey, AttemptRecord] | None = None
+        """The store's attempts; the process that writes the store sets it, a worker reads it at its first item."""
+        self._retry_died: Final = retry_died
+
+    @cached_property
+    def fingerprints(self) -> Fingerprints:
+        """Of the experiment; reads every input file when first asked."""
+        return Fingerprints(self.experiment)
+
+    @cached_property
+    def attempts(self) -> Attempts:
+        """Runs the experiment's attempts or takes them from the store."""
+        return Attempts(self.experiment, self.fingerprints, self.layout, self._stored, retry_died=self._retry_died)
+
+    def _stored(self) -> Mapping[AttemptKey, AttemptRecord]:
+        if self.stored is None:
+            self.stored = read_store(self.layout.root).attempts
+        return self.stored
+
+
+def to_wire(performed: Performed, word: Status) -> str:
+    """What an item learned, as the one JSON text that crosses between processes."""
+    value = {"status": word, "records": [attempt_to_json(record) for record in performed.new]}
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def crash_to_wire(bench: Bench, key: AttemptKey, message: str) -> str:
+    """What is known of an attempt whose process died under it: nothing."""
+    case_id, variant_id, task_id, slot = key
+    case = bench.experiment.case(case_id)
+    variant = next(variant for variant in case.variants if variant.id == variant_id)
+    task = next(task for task in case.tasks if task.id == task_id)
+    earlier = (bench.stored or {}).get(key)
+    record = AttemptRecord(
+        case=case_id,
+        variant=variant_id,
+        task=task_id,
+        attempt=slot,
+        trial_id=uuid.uuid4().hex,
+        outcome="unmeasured",
+        scores={},
+        error=AttemptError("WorkerCrashed", message, "setup"),
+        time_limit=None,
+        fingerprint=bench.fingerprints.attempt(case, variant, task),
+        verifier=bench.fingerprints.verifier(),
+        seed=attempt_seed(bench.experiment.seed, case_id, variant_id, task_id, slot),
+        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        duration=0.0,
+        files={},
+        supersedes=None if earlier is None else earlier.trial_id,
+    )
+    return to_wire(Performed(record, (record,)), "unmeasured")
+
+
+@dataclass(slots=True)
+class ExperimentRun:
+    """An experiment in this session, with its store open for writing.
+
+    Attributes:
+        bench: the experiment.
+        writer: its store.
+        selected: the attempts that are part of this session.
+        arrived: those of them with an outcome, and whether it was taken from the store.
+        kept: attempts that are not part of this session and valid in the store.
+        outside: attempts that are neither.
+        notes: what was done beside the attempts, in words.
+    """
+
+    bench: Bench
+    writer: StoreWriter
+    selected: AbstractSet[AttemptKey]
+    systems: AbstractSet[str] | None = None
+    """Coverage systems to measure; None: all."""
+    arrived: dict[AttemptKey, bool] = field(default_factory=dict)
+    kept: dict[AttemptKey, AttemptRecord] = field(default_factory=dict)
+    outside: set[AttemptKey] = field(default_factory=set)
+    coverage: dict[CoverageKey, CoverageRecord] = field(default_factory=dict)
+    coverage_absent: dict[CoverageKey, str] = field(default_factory=dict)
+    coverage_reused: set[CoverageKey] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls, bench: Bench, writer: StoreWriter, selected: AbstractSet[AttemptKey], systems: AbstractSet[str] | None
+    ) -> "ExperimentRun":
+        """Start from the list of what was selected, and from what the store adds to it.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        run = cls(bench, writer, selected, systems)
+        for case, variant, task, slot in bench.experiment.attempts():
+            key = (case.id, variant.id, task.id, slot)
+            if key not in selected:
+                record = bench.attempts.reusable(case, variant, task, slot)
+                if record is None:
+                    run.outside.add(key)
+                else:
+                    run.kept[key] = record
+        run.notes += writer.contents.warnings
+        if writer.kept_aside is not None:
+            run.notes.append(f"the old store is kept in {writer.kept_aside}")
+        run._keep_lock()
+        writer.write_experiment(_description(bench))
+        return run
+
+    def _keep_lock(self) -> None:
+        lock = self.bench.experiment.lock
+        if lock is None or not lock.missing:
+            return
+        try:
+            write_lock(lock)
+            self.notes.append(f"wrote {lock.path}: review it and commit it")
+        except OSError as error:
+            self.notes.append(f"{lock.path} cannot be written ({error.strerror}); the store keeps a copy")
+            (self.writer.layout.root / lock.path.name).write_text(lock.text, encoding="utf-8")
+
+    @property
+    def part(self) -> str | None:
+        """What part of the experiment this is, in words; None for the whole."""
+        declared = len(self.selected) + len(self.kept) + len(self.outside)
+        if not self.kept and not self.outside:
+            return None
+        taken = f", {len(self.kept)} more taken from the store" if self.kept else ""
+        return f"{len(self.selected)} of {declared} attempts selected{taken}"
+
+    def receive(self, key: AttemptKey, wire: str) -> str:
+        """Keep what arrived of an attempt and give its word: passed, missed, died, unmeasured or reused.
+
+        Raises:
+            RecordError: it is not what an item sends.
+            StoreError: the store cannot be written.
+        """
+        try:
+            value = json.loads(wire)
+            word, records = value["status"], [attempt_from_json(record) for record in value["records"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise RecordError(f"{type(error).__name__}: {error}") from None
+        for record in records:
+            self.writer.add_attempt(record)
+        self.arrived[key] = not records
+        return "reused" if not records else str(word)
+
+    def missing(self) -> Iterator[AttemptKey]:
+        """Selected attempts without an outcome."""
+        return (key for key in self.selected if key not in self.arrived)
+
+    # ------------------------------------------------ coverage
+
+    def expected_requests(self) -> int:
+        """How many coverage requests this session will answer, as far as that can be told beforehand."""
+        outside = {(case, task) for case, variant, task, _ in self.outside if variant == BASELINE}
+        count = 0
+        for case in self.bench.experiment.cases:
+            subsets = [subset.tasks for subset in case.subsets] + [tuple(task.id for task in case.tasks)]
+            whole = sum(not any((case.id, task) in outside for task in tasks) for tasks in subsets)
+            systems = [e for e in self.bench.experiment.coverage if self.systems is None or e.id in self.systems]
+            count += whole * len(systems)
+        return count
+
+    def plan_coverage(self) -> CoveragePlan:
+        """Plan the coverage requests from the attempts that are there now."""
+        plan = plan_coverage(
+            self.bench.experiment,
+            self.bench.fingerprints,
+            self.writer.layout,
+            self._attempts(),
+            self.writer.contents.coverage,
+            outside=self.outside,
+            systems=self.systems,
+        )
+        self.coverage_absent.update(plan.absent)
+        for planned in plan.requests:
+            self.coverage_absent[planned.key] = "the run ended before it was measured"
+        return plan
+
+    def measure_coverage(
+        self, plan: CoveragePlan, waiting: Callable[[int], None]
+    ) -> Iterator[tuple[PlannedRequest, CoverageRecord, bool]]:
+        """Answer the planned requests, keep each, and yield it with whether it was taken from the store.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        answers = measure_requests(plan.requests, self.writer.layout, workers=os.cpu_count() or 1, waiting=waiting)
+        with closing(answers):
+            for planned, record in answers:
+                reused = record is planned.kept
+                if not reused:
+                    self.writer.add_coverage(record)
+                self.coverage[planned.key] = record
+                self.coverage_absent.pop(planned.key, None)
+                yield planned, record, reused
+
+    # ------------------------------------------------ the answer
+
+    def _attempts(self) -> dict[AttemptKey, AttemptRecord]:
+        stored = self.writer.contents.attempts
+        return {**self.kept, **{key: stored[key] for key in self.arrived}}
+
+    def results(self) -> Results:
+        """Everything that is known."""
+        reused = {key for key, taken in self.arrived.items() if taken} | set(self.kept)
+        return Results(
+            self.bench.experiment,
+            self._attempts(),
+            self.coverage,
+            self.coverage_absent,
+            self.outside,
+            reused,
+            self.part,
+        )
+
+    def conclude(self) -> tuple[Summary, Path]:
+        """Analyse, and write the summary: as the whole answer only when every attempt has an outcome.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        summary = summarize(self.results())
+        partial = bool(self.outside) or next(self.missing(), None) is not None
+        return summary, self.writer.write_summary(summary_to_json(summary), partial=partial)
+
+
+def _description(bench: Bench) -> dict[str, Any]:
+    """What ``experiment.json`` says of a run."""
+    experiment = bench.experiment
+    tools = ("pytest-metricbench", "pytest", "pytest-xdist", "pydantic", "scipy", "numpy")
+    return {
+        "experiment": experiment.name,
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in tools}},
+        "digests": bench.fingerprints.summary(),
+        "subsets": {case.id: {subset.id: list(subset.tasks) for subset in case.subsets} for case in experiment.cases},
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

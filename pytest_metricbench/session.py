@@ -1,0 +1,415 @@
+"""The controller's side of a session: what arrives from items, coverage, the answer, the exit status.
+
+Without pytest-xdist this process runs the items too; with it, the workers do and what they learned arrives on test
+reports. Every record is in its journal when the hook that brought it returns, so nothing depends on how the session
+ends.
+"""
+
+import os
+import signal
+import traceback
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+from pytest_metricbench.analysis.summary import Summary
+from pytest_metricbench.collection import WIRE, AttemptItem, benches, sort_items
+from pytest_metricbench.contracts import CoverageRecord
+from pytest_metricbench.definition.ids import nearest
+from pytest_metricbench.definition.problems import DefinitionError
+from pytest_metricbench.measuring import PlannedRequest
+from pytest_metricbench.ordering import Order
+from pytest_metricbench.reporting.junit import coverage_properties
+from pytest_metricbench.reporting.terminal import write_section
+from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
+from pytest_metricbench.store.journal import StoreError
+from pytest_metricbench.store.records import RecordError
+from pytest_metricbench.store.writing import StoreWriter
+
+AttemptKey = tuple[str, str, str, int]
+
+STORE_FAILED: Final = 3
+"""Exit status when a store cannot be written any more: the run is not the experiment's answer."""
+
+_WORDS: Final = {
+    "missed": ("missed", "m", ("MISSED", {"yellow": True})),
+    "died": ("died", "d", ("DIED", {"purple": True})),
+    "reused": ("reused", "r", ("REUSED", {"cyan": True})),
+}
+
+
+class Controller:
+    """The plugin that is registered on the controller once an experiment is in the session."""
+
+    NAME: Final = "metricbench-controller"
+
+    def __init__(self, session: pytest.Session) -> None:
+        """Of this session; no store is opened yet."""
+        self._session: Final = session
+        self._config: Final = session.config
+        config = session.config
+        self._distributed: Final = bool(config.getoption("numprocesses", None) or config.getoption("tx", None))
+        self._writers: Final[dict[Bench, StoreWriter]] = {}
+        self._runs: Final[dict[Bench, ExperimentRun]] = {}
+        self._prefixes: Final[dict[str, Bench | None]] = {}
+        """The file part of node ids -> the experiment it stands for."""
+        self._requests = 0
+        self._items = 0
+        self._fatal: str | None = None
+        self._summaries: Final[list[tuple[ExperimentRun, Summary, Path]]] = []
+        self._faults: Final[list[str]] = []
+        self._sigterm: Any = None
+
+    # ------------------------------------------------ opening
+
+    def open(self, bench: Bench) -> None:
+        """Open the store of an experiment for writing.
+
+        Raises:
+            UsageError: it cannot be opened.
+        """
+        if bench in self._writers:
+            return
+        for other in self._writers:
+            if other.layout.root == bench.layout.root:
+                raise pytest.UsageError(
+                    f"metricbench: {bench.experiment.path} and {other.experiment.path} are both named "
+                    f"{bench.experiment.name!r} and would share the store {bench.layout.root}; rename one"
+                )
+        try:
+            writer = StoreWriter(bench.layout.root, fresh=self._config.getoption("metricbench_fresh"))
+        except StoreError as error:
+            raise pytest.UsageError(f"metricbench: {error}") from None
+        self._writers[bench] = writer
+        bench.stored = writer.contents.attempts
+
+    def begin(self, nodeids: Iterable[str]) -> None:
+        """Start the experiments of these items; other ids are left alone.
+
+        Raises:
+            UsageError: a store cannot be opened or written, or a chosen coverage system does not exist.
+        """
+        selected: dict[Bench, set[AttemptKey]] = {}
+        self._items = 0
+        for nodeid in nodeids:
+            self._items += 1
+            found = self.find(nodeid)
+            if found is not None:
+                selected.setdefault(found[0], set()).add(found[1])
+        for bench, keys in selected.items():
+            self.open(bench)
+            try:
+                run = ExperimentRun.begin(bench, self._writers[bench], keys, self._systems(bench))
+            except (StoreError, OSError) as error:
+                raise pytest.UsageError(f"metricbench: {error}") from None
+            self._runs[bench] = run
+            self._requests += run.expected_requests()
+        if self._runs:
+            self._stop_in_order()
+
+    def _systems(self, bench: Bench) -> frozenset[str] | None:
+        wanted: list[str] = self._config.getoption("metricbench_coverage")
+        if not wanted:
+            return None
+        known = [entry.id for entry in bench.experiment.coverage]
+        for system in wanted:
+            if system not in known:
+                near = nearest(system, known)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise pytest.UsageError(
+                    f"metricbench: --metricbench-coverage: {bench.experiment.path.name} has no coverage system "
+                    f"{system!r}{hint} (it has: {', '.join(known) or 'none'})"
+                )
+        return frozenset(wanted)
+
+    def _stop_in_order(self) -> None:
+        """Make SIGTERM an orderly stop, like Ctrl-C: the summary is written and the workers are told."""
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            raise KeyboardInterrupt("SIGTERM")
+
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            self._sigterm = signal.signal(signal.SIGTERM, interrupt)
+
+    def find(self, nodeid: str) -> tuple[Bench, AttemptKey] | None:
+        """The experiment and the attempt that a node id names; None for anything else."""
+        file, *path = nodeid.split("::")
+        if len(path) != 3 or not file.endswith((".yml", ".yaml")) or not path[2].endswith("]"):
+            return None
+        bench = self._bench(file)
+        if bench is None:
+            return None
+        task, _, slot = path[2][:-1].rpartition("[")
+        return bench, (path[0], path[1], task, int(slot))
+
+    def _bench(self, file: str) -> Bench | None:
+        if file not in self._prefixes:
+            self._prefixes[file] = self._find_bench(file)
+        return self._prefixes[file]
+
+    def _find_bench(self, file: str) -> Bench | None:
+        path = self._config.rootpath / file
+        known = list(benches(self._config))
+        for bench in known:
+            if bench.experiment.path == path:
+                return bench
+        if path.is_file():
+            _load_conftests(self._session, path)
+            try:
+                return benches(self._config).load(path, self._config, self._session.gethookproxy(path))
+            except DefinitionError:
+                return None  # the workers said so when they collected it
+        # Outside the root folder pytest shortens ids to what the command line named.
+        ends = [bench for bench in known if bench.experiment.path.as_posix().endswith("/" + file)]
+        return ends[0] if len(ends) == 1 else None
+
+    def header(self) -> list[str]:
+        """A line for each named experiment: what it holds and where its store is."""
+        return [_headline(bench, self._config) for bench in benches(self._config)]
+
+    # ------------------------------------------------ order
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Open the stores and put the items in order; under pytest-xdist the scheduler does."""
+        if self._distributed:
+            return
+        if not config.option.collectonly:
+            for item in items:
+                if isinstance(item, AttemptItem):
+                    self.open(item.spec.bench)
+        sort_items(items)
+
+    def plan(self, nodeids: Sequence[str]) -> Any:
+        """The scheduler's slot for each id; None when none is an attempt."""
+        from pytest_metricbench.scheduling import Slot
+
+        found = [self.find(nodeid) for nodeid in nodeids]
+        orders = {bench: Order(bench.stored or {}) for bench in {entry[0] for entry in found if entry is not None}}
+        if not orders:
+            return None
+        last = (2, 0.0)
+        slots = []
+        for entry in found:
+            if entry is None:
+                slots.append(Slot(last))
+                continue
+            bench, key = entry
+            runner = bench.experiment.runner
+            gate = f"{bench.experiment.path}::{key[0]}::{key[2]}" if runner.baseline_first else None
+            is_mutant, _ = rank = orders[bench].rank(key)
+            affinity = runner.affinity(*key[:3])
+            slots.append(Slot(rank, affinity, None if is_mutant else gate, gate if is_mutant else None))
+        return slots
+
+    # ------------------------------------------------ what arrives
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        """Count the coverage requests into the progress; pytest-xdist sets the number of items anew."""
+        if self._runs:
+            self._session.testscollected = self._items + self._requests
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what an attempt learned, and leave its word on the report for whoever shows it."""
+        wire = getattr(report, WIRE, None)
+        if report.when != "call" or wire is None:
+            return
+        found = self.find(report.nodeid)
+        if found is None or found[0] not in self._runs:
+            return
+        try:
+            word = self._runs[found[0]].receive(found[1], wire)
+        except RecordError as error:
+            word = "unmeasured"
+            self._faults.append(f"{report.nodeid}: what arrived cannot be read ({error}); it counts as missing")
+        except StoreError as error:
+            word = "unmeasured"
+            self._stop(str(error))
+        setattr(report, WIRE, word)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
+        """Record the attempt that a worker was running when it crashed, like any other."""
+        found = self.find(crashitem)
+        if found is not None:
+            report.when = "call"
+            setattr(report, WIRE, crash_to_wire(*found, str(report.longrepr)))
+
+    def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
+        """Letters and words for what became of an attempt or a request that was measured."""
+        if report.when == "call" and report.passed:
+            return _WORDS.get(getattr(report, WIRE, ""))
+        return None
+
+    def _stop(self, message: str) -> None:
+        """End the session: what still runs could not be kept."""
+        if self._fatal is None:
+            self._fatal = message
+            self._session.shouldfail = f"metricbench: {message}"
+            distribution = self._config.pluginmanager.get_plugin("dsession")
+            if distribution is not None:
+                distribution.shouldstop = f"metricbench: {message}"
+
+    # ------------------------------------------------ the loop and coverage
+
+    def before_loop(self) -> None:
+        """Start the experiments of this process's items; under pytest-xdist the workers say which there are."""
+        if not self._distributed:
+            self.begin(item.nodeid for item in self._session.items)
+
+    def begin_distributed(self, nodeids: Sequence[str]) -> None:
+        """Start the experiments of what the workers collected; each worker says the same."""
+        if not self._runs:
+            self.begin(nodeids)
+
+    def after_loop(self) -> None:
+        """Measure coverage after the last item.
+
+        Raises:
+            Failed: a store cannot be written any more, or too many requests failed.
+            Interrupted: another plugin asked to stop.
+        """
+        for run in self._runs.values():
+            try:
+                self._measure_coverage(run)
+            except (StoreError, OSError) as error:
+                self._stop(str(error))
+                raise self._session.Failed(self._session.shouldfail) from None
+
+    def _measure_coverage(self, run: ExperimentRun) -> None:
+        plan = run.plan_coverage()
+        expected = run.expected_requests()
+        self._requests += len(plan.requests) - expected
+        counter = CounterLine(self._config, len(plan.requests))
+        with closing(run.measure_coverage(plan, counter.show)) as answers:
+            for planned, record, reused in answers:
+                counter.clear()
+                self._report_request(run, planned, record, reused)
+                if self._session.shouldfail:
+                    raise self._session.Failed(self._session.shouldfail)
+                if self._session.shouldstop:
+                    raise self._session.Interrupted(self._session.shouldstop)
+
+    def _report_request(
+        self, run: ExperimentRun, planned: PlannedRequest, record: CoverageRecord, reused: bool
+    ) -> None:
+        """Give a request the three reports of a test, so that terminal, JUnit and exit status know it."""
+        case, system, subset = planned.key
+        prefix = next(file for file, bench in self._prefixes.items() if bench is run.bench)
+        nodeid = f"{prefix}::{case}::coverage::{system}[{subset}]"
+        location = (prefix, None, f"{case}::coverage::{system}[{subset}]")
+        hook = self._config.hook
+        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
+        for when in ("setup", "call", "teardown"):
+            failed = when == "call" and record.outcome == "failed"
+            report = pytest.TestReport(
+                nodeid=nodeid,
+                location=location,
+                keywords={},
+                outcome="failed" if failed else "passed",
+                longrepr=f"coverage {case} {system} {subset}: {record.error}" if failed else None,
+                when=when,  # type: ignore[arg-type]
+                user_properties=coverage_properties(record),
+                duration=record.duration if when == "call" and not reused else 0.0,
+            )
+            if when == "call":
+                setattr(report, WIRE, "reused" if reused else record.outcome)
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
+
+    # ------------------------------------------------ the end
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Analyse, write the summaries, close the stores, and let what is not green show in the exit status."""
+        for run in self._runs.values():
+            try:
+                summary, path = run.conclude()
+                self._summaries.append((run, summary, path))
+            except StoreError as error:
+                self._stop(str(error))
+            except Exception:
+                self._faults.append(f"the analysis failed:\n{traceback.format_exc()}")
+        for writer in self._writers.values():
+            try:
+                writer.close()
+            except StoreError as error:
+                self._stop(str(error))
+        if self._sigterm is not None:
+            signal.signal(signal.SIGTERM, self._sigterm)
+        if self._fatal is not None:
+            session.exitstatus = STORE_FAILED
+        elif session.exitstatus == pytest.ExitCode.OK and not self._green():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _green(self) -> bool:
+        if self._faults:
+            return False
+        return all(
+            not summary.problems and all(gate.holds is not False for gate in summary.gates)
+            for _, summary, _ in self._summaries
+        )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print each experiment's section."""
+        for run, summary, path in self._summaries:
+            try:
+                write_section(terminalreporter, summary, path, run.notes)
+            except Exception:
+                self._faults.append(f"the summary cannot be shown:\n{traceback.format_exc()}")
+        for fault in self._faults:
+            terminalreporter.write_line(f"metricbench: {fault}", red=True)
+        if self._fatal is not None:
+            terminalreporter.write_line(f"metricbench: {self._fatal}", red=True)
+
+
+def _headline(bench: Bench, config: pytest.Config) -> str:
+    experiment = bench.experiment
+    attempts = sum(1 for _ in experiment.attempts())
+    requests = sum(len(case.subsets) + 1 for case in experiment.cases) * len(experiment.coverage)
+    cases = f"{len(experiment.cases)} cases, " if len(experiment.cases) > 1 else ""
+    coverage = f", {requests} coverage requests" if requests else ""
+    store = os.path.relpath(bench.layout.root, config.invocation_params.dir)
+    return f"metricbench: {experiment.name}: {cases}{attempts} attempts{coverage}, store: {store}"
+
+
+def _load_conftests(session: pytest.Session, file: Path) -> None:
+    """Load the conftest.py files above a file that only the workers collected, as collecting it here would."""
+    root = session.config.rootpath
+    folders = [folder for folder in reversed(file.parents) if folder == root or root in folder.parents]
+    parent: Any = session
+    for folder in folders:
+        parent = pytest.Dir.from_parent(parent, path=folder)
+        session.config.hook.pytest_make_collect_report(collector=parent)
+
+
+class CounterLine:
+    """``coverage 12/61`` on a terminal while a request is awaited; nothing where output is not a terminal."""
+
+    def __init__(self, config: pytest.Config, total: int) -> None:
+        """Count to ``total``."""
+        self._reporter: Final = config.pluginmanager.get_plugin("terminalreporter")
+        self._total: Final = total
+        self._shown = False
+
+    def show(self, done: int) -> None:
+        """Show how many requests are done."""
+        reporter = self._reporter
+        if reporter is None or not reporter.isatty or reporter.verbosity < 0:
+            return
+        if not self._shown:
+            reporter.ensure_newline()
+        reporter.rewrite(f"coverage {done}/{self._total}", erase=True)
+        self._shown = True
+
+    def clear(self) -> None:
+        """Take the line away before something else is printed."""
+        if self._shown:
+            self._reporter.rewrite("", erase=True)
+            self._shown = False

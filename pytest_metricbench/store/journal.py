@@ -1,0 +1,117 @@
+"""An append-only file of lines, each written whole or not at all.
+
+A line reaches the kernel as it is appended, so that it outlives the process; it is synced to the disk at intervals
+and at the end, so that a power cut costs at most what came after the last sync.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+SYNC_INTERVAL: Final = 1.0
+"""Seconds between syncs while lines arrive."""
+
+
+class StoreError(Exception):
+    """A store that cannot be used as it is; the message names the file and the line, and says what to do."""
+
+
+class Journal:
+    """The one writer of a journal."""
+
+    def __init__(self, path: Path) -> None:
+        """Open for appending; a torn last line (a crash in the middle of a write) is cut off first.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self._descriptor: Final = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        try:
+            whole = _length_of_whole_lines(self._descriptor)
+            os.ftruncate(self._descriptor, whole)
+            os.lseek(self._descriptor, whole, os.SEEK_SET)
+        except OSError:
+            os.close(self._descriptor)
+            raise
+        self._length = whole
+        self._synced = time.monotonic()
+        self._dirty = False
+
+    def append(self, line: str) -> None:
+        """Write one line.
+
+        Raises:
+            OSError: the disk is full or failed; what was written of the line is taken back.
+        """
+        content = line.encode("ascii") + b"\n"
+        try:
+            written = os.write(self._descriptor, content)
+            while written < len(content):
+                written += os.write(self._descriptor, content[written:])
+        except OSError:
+            os.ftruncate(self._descriptor, self._length)
+            os.lseek(self._descriptor, self._length, os.SEEK_SET)
+            raise
+        self._length += len(content)
+        self._dirty = True
+        if time.monotonic() - self._synced >= SYNC_INTERVAL:
+            self.sync()
+
+    def sync(self) -> None:
+        """Have the disk confirm what was written so far."""
+        if self._dirty:
+            os.fsync(self._descriptor)
+            self._dirty = False
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Sync and close; appending afterwards is an error."""
+        try:
+            self.sync()
+        finally:
+            os.close(self._descriptor)
+
+
+def _length_of_whole_lines(descriptor: int) -> int:
+    size = os.fstat(descriptor).st_size
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        block = os.pread(descriptor, end - start, start)
+        newline = block.rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a journal with their numbers, without a torn last one.
+
+    Raises:
+        StoreError: the journal cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.endswith(b"\n"):
+                    yield number, line
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def has_torn_line(path: Path) -> bool:
+    """Whether the journal ends in the middle of a line."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            if file.tell() == 0:
+                return False
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+    except OSError:
+        return False

@@ -1,0 +1,60 @@
+"""Where everything of a store lies."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+STORE_FOLDER: Final = ".metricbench"
+"""The folder beside an experiment file that holds a store for each experiment name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The paths of one experiment's store below its root."""
+
+    root: Path
+
+    @property
+    def experiment(self) -> Path:
+        """What was run: versions, fingerprints, subset manifests."""
+        return self.root / "experiment.json"
+
+    @property
+    def attempts(self) -> Path:
+        """The journal of attempts."""
+        return self.root / "attempts.jsonl"
+
+    @property
+    def coverage(self) -> Path:
+        """The journal of coverage requests."""
+        return self.root / "coverage.jsonl"
+
+    @property
+    def summary(self) -> Path:
+        """The answer of a whole run."""
+        return self.root / "summary.json"
+
+    @property
+    def partial_summary(self) -> Path:
+        """The answer of a part of the experiment, or of a run that was cut short."""
+        return self.root / "summary.partial.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one process that writes."""
+        return self.root / "lock"
+
+    def workspace(self, case: str, variant: str, task: str, trial_id: str) -> Path:
+        """What an attempt left."""
+        return self.root / "attempts" / case / variant / task / trial_id
+
+    def coverage_folder(self, case: str, system: str, subset: str) -> Path:
+        """What a coverage request left."""
+        return self.root / "coverage" / case / system / subset
+
+    def failed_coverage_folder(self, case: str, system: str, subset: str) -> Path:
+        """A name that is free for the workspace of a request that failed."""
+        number = 1
+        while (folder := self.root / "coverage" / case / system / f"failed-{subset}-{number}").exists():
+            number += 1
+        return folder

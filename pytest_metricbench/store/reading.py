@@ -1,0 +1,53 @@
+"""A store as it was left: the last record of every key."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.store.journal import StoreError, has_torn_line, read_lines
+from pytest_metricbench.store.layout import Layout
+from pytest_metricbench.store.records import RecordError, attempt_from_line, coverage_from_line
+
+Record = TypeVar("Record")
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a store holds: of each key the record that counts."""
+
+    layout: Layout
+    attempts: dict[tuple[str, str, str, int], AttemptRecord] = field(default_factory=dict)
+    coverage: dict[tuple[str, str, str], CoverageRecord] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_store(root: Path) -> Contents:
+    """Read a store; a folder that does not exist is an empty one.
+
+    Raises:
+        StoreError: a journal is damaged (other than a torn last line) or cannot be read.
+    """
+    contents = Contents(Layout(root))
+    for attempt in _records(contents.layout.attempts, attempt_from_line):
+        contents.attempts[attempt.key] = attempt
+    for request in _records(contents.layout.coverage, coverage_from_line):
+        contents.coverage[request.key] = request
+    for path in (contents.layout.attempts, contents.layout.coverage):
+        if has_torn_line(path):
+            contents.warnings.append(f"{path}: the last line is torn (a crash while it was written) and is dropped")
+    return contents
+
+
+def _records(path: Path, parse: Callable[[bytes], Record]) -> list[Record]:
+    records = []
+    for number, line in read_lines(path):
+        try:
+            records.append(parse(line))
+        except RecordError as error:
+            raise StoreError(
+                f"{path}:{number}: {error}; the store is damaged: mend or remove that line, or start over with "
+                "--metricbench-fresh"
+            ) from None
+    return records

@@ -1,0 +1,124 @@
+"""Records as JSON lines, written and read back checked.
+
+Non-finite scores have no word in JSON and a text would be a label, so they stand as ``{"number": "NaN"}``.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, Goals, ScoreValue, value_to_json
+
+_ATTEMPT: Final = TypeAdapter(AttemptRecord)
+_COVERAGE: Final = TypeAdapter(CoverageRecord)
+
+
+class RecordError(ValueError):
+    """A line that is no record; the message says what is wrong with it."""
+
+
+def attempt_to_json(record: AttemptRecord) -> dict[str, Any]:
+    """The JSON value of an attempt's record."""
+    error = record.error
+    return {
+        "case": record.case,
+        "variant": record.variant,
+        "task": record.task,
+        "attempt": record.attempt,
+        "trial_id": record.trial_id,
+        "outcome": record.outcome,
+        "scores": {name: _to_json(value) for name, value in record.scores.items()},
+        "error": None if error is None else {"type": error.type, "message": error.message, "phase": error.phase},
+        "time_limit": record.time_limit,
+        "fingerprint": record.fingerprint,
+        "verifier": record.verifier,
+        "seed": record.seed,
+        "started": record.started,
+        "duration": record.duration,
+        "files": record.files,
+        "supersedes": record.supersedes,
+    }
+
+
+def coverage_to_json(record: CoverageRecord) -> dict[str, Any]:
+    """The JSON value of a coverage request's record."""
+    goals = record.goals
+    return {
+        "case": record.case,
+        "system": record.system,
+        "subset": record.subset,
+        "outcome": record.outcome,
+        "value": record.value,
+        "reason": record.reason,
+        "goals": None if goals is None else goals_to_json(goals),
+        "error": record.error,
+        "request_digest": record.request_digest,
+        "settings_digest": record.settings_digest,
+        "started": record.started,
+        "duration": record.duration,
+        "files": record.files,
+    }
+
+
+def goals_to_json(goals: Goals) -> dict[str, Any]:
+    """Goals as ``goals.json`` holds them."""
+    return {
+        "universe": list(goals.universe),
+        "by_task": {task: list(covered) for task, covered in goals.by_task.items()},
+    }
+
+
+def to_line(value: Mapping[str, Any]) -> str:
+    """A JSON value as one line of ASCII."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def attempt_from_line(line: bytes | str) -> AttemptRecord:
+    """Read a line of ``attempts.jsonl``.
+
+    Raises:
+        RecordError: it is not the record of an attempt.
+    """
+    try:
+        return _ATTEMPT.validate_json(line)
+    except ValidationError as error:
+        raise RecordError(_first_problem(error)) from None
+
+
+def attempt_from_json(value: Any) -> AttemptRecord:
+    """The record behind a JSON value that a worker sent.
+
+    Raises:
+        RecordError: it is not the record of an attempt.
+    """
+    try:
+        return _ATTEMPT.validate_python(value)
+    except ValidationError as error:
+        raise RecordError(_first_problem(error)) from None
+
+
+def coverage_from_line(line: bytes) -> CoverageRecord:
+    """Read a line of ``coverage.jsonl``.
+
+    Raises:
+        RecordError: it is not the record of a coverage request.
+    """
+    try:
+        return _COVERAGE.validate_json(line)
+    except ValidationError as error:
+        raise RecordError(_first_problem(error)) from None
+
+
+def _to_json(value: ScoreValue) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": value_to_json(value)}
+    return value
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    return f"{where}: {problem['msg']}" if where else str(problem["msg"])

@@ -1,0 +1,162 @@
+"""The one writer of a store: the controller."""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_metricbench.contracts import FORMAT_VERSION, AttemptRecord, CoverageRecord
+from pytest_metricbench.store.files import write_whole
+from pytest_metricbench.store.journal import Journal, StoreError
+from pytest_metricbench.store.layout import Layout
+from pytest_metricbench.store.locking import StoreLock
+from pytest_metricbench.store.reading import Contents, read_store
+from pytest_metricbench.store.records import attempt_to_json, coverage_to_json, to_line
+
+
+class StoreWriter:
+    """A store opened for writing: locked, read, and its journals open for appending.
+
+    ``contents`` follows what is written: after :meth:`add_attempt` the record is the one that counts.
+    """
+
+    def __init__(self, root: Path, *, fresh: bool = False) -> None:
+        """Open the store, making its folder.
+
+        Args:
+            root: the store's folder.
+            fresh: start over; the old store is moved aside, see :attr:`kept_aside`.
+
+        Raises:
+            StoreError: another run writes it, it is damaged, or it cannot be written.
+        """
+        self.layout: Final = Layout(root)
+        self.kept_aside: Path | None = None
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            _keep_out_of_version_control(root.parent)
+            self._lock = StoreLock(self.layout.lock)
+        except OSError as error:
+            raise _cannot_write(root, error) from error
+        try:
+            if fresh:
+                self.kept_aside = _move_aside(self.layout)
+            _check_format(self.layout)
+            self.contents: Final[Contents] = read_store(root)
+            self._attempts = Journal(self.layout.attempts)
+            self._coverage = Journal(self.layout.coverage)
+        except OSError as error:
+            self._lock.release()
+            raise _cannot_write(root, error) from error
+        except StoreError:
+            self._lock.release()
+            raise
+
+    def add_attempt(self, record: AttemptRecord) -> None:
+        """Append an attempt's record.
+
+        Raises:
+            StoreError: the disk is full or failed.
+        """
+        try:
+            self._attempts.append(to_line(attempt_to_json(record)))
+        except OSError as error:
+            raise _cannot_write(self.layout.attempts, error) from error
+        self.contents.attempts[record.key] = record
+
+    def add_coverage(self, record: CoverageRecord) -> None:
+        """Append a coverage request's record.
+
+        Raises:
+            StoreError: the disk is full or failed.
+        """
+        try:
+            self._coverage.append(to_line(coverage_to_json(record)))
+        except OSError as error:
+            raise _cannot_write(self.layout.coverage, error) from error
+        self.contents.coverage[record.key] = record
+
+    def write_experiment(self, description: Mapping[str, Any]) -> None:
+        """Write ``experiment.json``: what was run.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        self._write(self.layout.experiment, json.dumps({"metricbench": FORMAT_VERSION, **description}, indent=1) + "\n")
+
+    def write_summary(self, text: str, *, partial: bool) -> Path:
+        """Write the summary; a partial one has a file of its own. Returns where it stands.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        path = self.layout.partial_summary if partial else self.layout.summary
+        self._write(path, text)
+        if not partial:
+            self.layout.partial_summary.unlink(missing_ok=True)
+        return path
+
+    def close(self) -> None:
+        """Sync the journals and release the lock."""
+        try:
+            self._attempts.close()
+            self._coverage.close()
+        except OSError as error:
+            raise _cannot_write(self.layout.root, error) from error
+        finally:
+            self._lock.release()
+
+    def _write(self, path: Path, text: str) -> None:
+        try:
+            write_whole(path, text)
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"{path}: cannot be written: {error.strerror or error}; make room or pass a folder that can be written with "
+        "--metricbench-store"
+    )
+
+
+def _keep_out_of_version_control(folder: Path) -> None:
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("# A store can be large and is made anew by a run.\n*\n", encoding="utf-8")
+
+
+def _move_aside(layout: Layout) -> Path | None:
+    """Move everything but the held lock to a folder beside the store, named for the time."""
+    entries = [entry for entry in layout.root.iterdir() if entry != layout.lock]
+    if not entries:
+        return None
+    name = f"{layout.root.name}.before-{time.strftime('%Y%m%dT%H%M%S')}"
+    aside = layout.root.with_name(name)
+    number = 1
+    while aside.exists():
+        number += 1
+        aside = layout.root.with_name(f"{name}-{number}")
+    aside.mkdir()
+    for entry in entries:
+        os.rename(entry, aside / entry.name)
+    return aside
+
+
+def _check_format(layout: Layout) -> None:
+    try:
+        description = json.loads(layout.experiment.read_bytes())
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"{layout.experiment}: cannot be read ({error}); remove that file, it is written anew by each run"
+        ) from None
+    version = description.get("metricbench") if isinstance(description, dict) else None
+    if version != FORMAT_VERSION:
+        raise StoreError(
+            f"{layout.experiment}: the store has format version {version!r}, this is a plugin for version "
+            f"{FORMAT_VERSION}; use the version that wrote it, or start over with --metricbench-fresh"
+        )
