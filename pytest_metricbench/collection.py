@@ -4,7 +4,7 @@ What is collected is a function of the files alone, so that every worker of pyte
 same order. Nothing here opens a store before an item runs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -251,7 +251,9 @@ class ItemReports:
         self._config: Final = config
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the attempt's JSON to the report of its call."""
         report = yield
         if call.when == "call" and isinstance(item, AttemptItem) and item.wire is not None:
@@ -262,7 +264,8 @@ class ItemReports:
 
 def _register_marks(config: pytest.Config, experiment: Experiment) -> None:
     """Register every tag as a mark, so that --strict-markers holds for an experiment too."""
-    tags = {tag for case in experiment.cases for part in (*case.tasks, *case.variants) for tag in part.tags}
+    tags = {tag for case in experiment.cases for task in case.tasks for tag in task.tags}
+    tags |= {tag for case in experiment.cases for variant in case.variants for tag in variant.tags}
     known = {line.partition(":")[0].partition("(")[0].strip() for line in config.getini("markers")}
     for tag in sorted(tags - known):
         config.addinivalue_line("markers", f"{tag}: a tag of the experiment {experiment.name}")

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -183,7 +183,7 @@ def measure_requests(
     *,
     workers: int,
     waiting: Callable[[int], None] = lambda done: None,
-) -> Iterator[tuple[PlannedRequest, CoverageRecord]]:
+) -> Generator[tuple[PlannedRequest, CoverageRecord]]:
     """Measure requests, several at a time where their systems allow it, and yield each record in the given order.
 
     Closing the iterator early (or an interrupt) kills what is running and starts nothing more.
@@ -264,7 +264,8 @@ def _measure_in(planned: PlannedRequest, workspace: Path) -> tuple[Score, list[s
     if planned.unmeasurable is not None:
         return Score(None, planned.unmeasurable), []
     system = planned.entry.system
-    request, problems = planned.request, []
+    request = planned.request
+    problems: list[str] = []
     if system.isolated:
         request, problems = _with_copied_evidence(request, workspace)
         if problems:

@@ -46,7 +46,7 @@ def _foreign(config: pytest.Config, path: Path, session: pytest.Session) -> str 
     found = claim(path)
     if found.ours or _claimed_by_another(config, path, session):
         return None
-    return found.problem
+    return found.message
 
 
 def _claimed_by_another(config: pytest.Config, path: Path, session: pytest.Session) -> bool:

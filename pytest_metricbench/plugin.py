@@ -6,7 +6,7 @@ experiment needs is imported when one is in the session.
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -95,9 +95,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[Any]:
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Collect an experiment file; one that another plugin has claimed and that is not ours is left to it."""
-    collectors: list[pytest.Collector] = yield
+    collectors = yield
     config = parent.config
     if file_path.suffix in SUFFIXES and (file_path in _named_files(config) or _matches(config, file_path)):
         from pytest_metricbench.opening import collect_experiment
@@ -111,7 +113,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[A
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtestloop(session: pytest.Session) -> Iterator[Any]:
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     """Start experiments before the first item, and measure coverage after the last unless the run was stopped."""
     if session.config.option.collectonly or _is_worker(session.config):
         return (yield)

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -20,7 +20,8 @@ from typing import Any, Final
 
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
-from pytest_metricbench.analysis.summary import Summary, summary_to_json
+from pytest_metricbench.analysis.summary import Summary
+from pytest_metricbench.analysis.summary_json import summary_to_json
 from pytest_metricbench.attempts import AttemptKey, Attempts, Performed
 from pytest_metricbench.contracts import AttemptError, AttemptRecord, CoverageRecord
 from pytest_metricbench.definition.experiment import BASELINE, Experiment
@@ -225,7 +226,7 @@ class ExperimentRun:
 
     def measure_coverage(
         self, plan: CoveragePlan, waiting: Callable[[int], None]
-    ) -> Iterator[tuple[PlannedRequest, CoverageRecord, bool]]:
+    ) -> Generator[tuple[PlannedRequest, CoverageRecord, bool]]:
         """Answer the planned requests, keep each, and yield it with whether it was taken from the store.
 
         Raises:

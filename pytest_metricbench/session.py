@@ -24,7 +24,7 @@ from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.reporting.junit import coverage_properties
-from pytest_metricbench.reporting.terminal import write_section
+from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
 from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.records import RecordError
@@ -34,6 +34,9 @@ AttemptKey = tuple[str, str, str, int]
 
 STORE_FAILED: Final = 3
 """Exit status when a store cannot be written any more: the run is not the experiment's answer."""
+
+COVERAGE: Final = "coverage"
+"""Stands in a coverage request's node id where an attempt's has its variant; no variant may be called so."""
 
 _WORDS: Final = {
     "missed": ("missed", "m", ("MISSED", {"yellow": True})),
@@ -138,13 +141,13 @@ class Controller:
     def find(self, nodeid: str) -> tuple[Bench, AttemptKey] | None:
         """The experiment and the attempt that a node id names; None for anything else."""
         file, *path = nodeid.split("::")
-        if len(path) != 3 or not file.endswith((".yml", ".yaml")) or not path[2].endswith("]"):
+        if len(path) != 3 or not file.endswith((".yml", ".yaml")) or path[1] == COVERAGE:
             return None
         bench = self._bench(file)
         if bench is None:
             return None
-        task, _, slot = path[2][:-1].rpartition("[")
-        return bench, (path[0], path[1], task, int(slot))
+        task, _, slot = path[2].removesuffix("]").rpartition("[")
+        return (bench, (path[0], path[1], task, int(slot))) if slot.isdecimal() else None
 
     def _bench(self, file: str) -> Bench | None:
         if file not in self._prefixes:
@@ -302,7 +305,7 @@ class Controller:
         """Give a request the three reports of a test, so that terminal, JUnit and exit status know it."""
         case, system, subset = planned.key
         prefix = next(file for file, bench in self._prefixes.items() if bench is run.bench)
-        nodeid = f"{prefix}::{case}::coverage::{system}[{subset}]"
+        nodeid = f"{prefix}::{case}::{COVERAGE}::{system}[{subset}]"
         location = (prefix, None, f"{case}::coverage::{system}[{subset}]")
         hook = self._config.hook
         hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
@@ -314,7 +317,7 @@ class Controller:
                 keywords={},
                 outcome="failed" if failed else "passed",
                 longrepr=f"coverage {case} {system} {subset}: {record.error}" if failed else None,
-                when=when,  # type: ignore[arg-type]
+                when=when,
                 user_properties=coverage_properties(record),
                 duration=record.duration if when == "call" and not reused else 0.0,
             )
@@ -410,6 +413,6 @@ class CounterLine:
 
     def clear(self) -> None:
         """Take the line away before something else is printed."""
-        if self._shown:
+        if self._shown and self._reporter is not None:
             self._reporter.rewrite("", erase=True)
             self._shown = False

@@ -108,6 +108,6 @@ def gather(experiment: Experiment, store: Contents) -> Results:
         else:
             attempts[key] = record
     plan = plan_coverage(experiment, fingerprints, store.layout, attempts, store.coverage, outside=outside)
-    answered = {planned.key: record for planned in plan.requests if (record := planned.kept or planned.failed)}
+    answered = {planned.key: known for planned in plan.requests if (known := planned.kept or planned.failed)}
     absent = {planned.key: "not measured yet" for planned in plan.requests if planned.key not in answered}
     return Results(experiment, attempts, answered, {**absent, **plan.absent}, outside, set(attempts), None)

@@ -75,18 +75,20 @@ class InputFinder:
         return [file for file in files if self._is_fit(place, file)]
 
     def _literal(self, place: Place, written: str, path: Path) -> list[InputFile]:
+        file = InputFile(written, path)
+        if self._leaves_told(place, file):
+            return []
         if path.is_dir():
             whole = f"{written.rstrip('/')}/**"
             return self._wrong(place, f"{written!r} is a folder", f"name its files, as in {whole!r}")
-        file = InputFile(written, path)
         if not os.path.lexists(path):
             if self.cached_only:
-                return [file] if os.path.isabs(written) or not self._leaves_told(place, file) else []
+                return [file]
             return self._wrong(place, f"the file {written!r} does not exist", f"it is looked for in {path.parent}")
         return [file] if self._is_fit(place, file) else []
 
     def _is_fit(self, place: Place, file: InputFile) -> bool:
-        if not os.path.isabs(file.name) and self._leaves_told(place, file):
+        if self._leaves_told(place, file):
             return False
         try:
             regular = stat.S_ISREG(file.path.stat().st_mode)
@@ -99,7 +101,7 @@ class InputFinder:
         return True
 
     def _leaves_told(self, place: Place, file: InputFile) -> bool:
-        leaves = _leaves(file.path, self.folder)
+        leaves = not os.path.isabs(file.name) and _leaves(file.path, self.folder)
         if leaves:
             self._wrong(place, f"{file.name!r} leaves the experiment's folder", "name it absolutely, or copy it")
         return leaves

@@ -46,11 +46,11 @@ class Fingerprints:
     known: Mapping[str, str] | None = None
     """Digests of files as a store recorded them (:attr:`files`), taken for those that are absent. Without it an absent
     file is an error."""
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict, init=False)
     """Digest of every file that was read so far: what it is and its name as written -> digest."""
-    _contents: dict[Path, str] = field(default_factory=dict, repr=False)
-    _attempts: dict[tuple[str, str, str], str] = field(default_factory=dict, repr=False)
-    _parts: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
+    _contents: dict[Path, str] = field(default_factory=dict, init=False, repr=False)
+    _attempts: dict[tuple[str, str, str], str] = field(default_factory=dict, init=False, repr=False)
+    _parts: dict[tuple[str, ...], str] = field(default_factory=dict, init=False, repr=False)
 
     def attempt(self, case: Case, variant: Variant, task: Task) -> str:
         """Digest of everything that shapes the attempts of a variant on a task.
@@ -164,10 +164,10 @@ class Fingerprints:
             files = dict(value.files)
             for written in value.written:
                 if written in files or self._was_recorded(f"{scope}:{written}"):
-                    yield written, files.get(written, Path(written))
+                    yield written, files.get(written, self.experiment.folder / written)
         elif isinstance(value, Target):
             if value.file is not None or self._was_recorded(f"{scope}:{value.written}"):
-                yield value.written, value.file or Path(value.written)
+                yield value.written, value.file or self.experiment.folder / value.written
         elif isinstance(value, BaseModel):
             for name in type(value).model_fields:
                 yield from self._named(getattr(value, name), scope)

@@ -41,7 +41,7 @@ def id_problem(text: str) -> tuple[str, str] | None:
     if len(text) > ID_LIMIT:
         return f"an id of {len(text)} characters is too long: {text[:20]!r}...", f"at most {ID_LIMIT} are allowed"
     if not _VALID.fullmatch(text):
-        return f"{text!r} is no id", f"{_RULE}, such as {derive_id(text)[0]!r}"
+        return f"{text!r} is no id", f"{_RULE}, such as {_stem(text)!r}"
     if text in EXPRESSION_WORDS:
         return f"{text!r} is a word of pytest's -k expressions", "choose another id"
     return None
@@ -82,8 +82,11 @@ def derive_id(name: str) -> tuple[str, str]:
     if _VALID.fullmatch(name) and len(name) <= ID_LIMIT and not _is_reserved(name):
         return name, ""
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    stem = _FOREIGN.sub("-", name).lstrip("._+-") or "id"
-    return f"{stem[: ID_LIMIT - len(digest) - 1]}-{digest}", name
+    return f"{_stem(name)[: ID_LIMIT - len(digest) - 1]}-{digest}", name
+
+
+def _stem(name: str) -> str:
+    return _FOREIGN.sub("-", name).lstrip("._+-") or "id"
 
 
 def _is_reserved(text: str) -> bool:

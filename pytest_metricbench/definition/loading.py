@@ -33,7 +33,13 @@ from pytest_metricbench.definition.experiment import (
 from pytest_metricbench.definition.files import InputFinder
 from pytest_metricbench.definition.gates import CaseScope, GateError, Scope, check_gate
 from pytest_metricbench.definition.lock import expand_all, lock_path
-from pytest_metricbench.definition.models import CONTROLS_LIMIT, AnalysisForm, CoverageForm, ExperimentForm
+from pytest_metricbench.definition.models import (
+    ATTEMPTS_LIMIT,
+    CONTROLS_LIMIT,
+    AnalysisForm,
+    CoverageForm,
+    ExperimentForm,
+)
 from pytest_metricbench.definition.problems import ProblemList, joined
 from pytest_metricbench.definition.rules import check_attempts_of_k, check_kill, default_pass_at_k, primary_of
 from pytest_metricbench.definition.source import read_document
@@ -184,8 +190,9 @@ class _Reading:
         check_unique(entries, "coverage system", self.problems)
 
     def _attempts(self) -> int:
+        """What tasks get that say nothing; the most there can be where that is wrong, so that no k is above it."""
         value = self.root.value.get("attempts", 1)
-        return value if type(value) is int and value >= 1 else 1
+        return value if type(value) is int and value >= 1 else ATTEMPTS_LIMIT
 
     def _largest_attempts(self) -> int:
         default = self._attempts()

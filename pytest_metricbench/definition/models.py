@@ -19,6 +19,8 @@ ATTEMPTS_LIMIT: Final = 10_000
 
 CONTROLS_LIMIT: Final = 100
 
+_UNIQUE: Final[dict[str, Json]] = {"uniqueItems": True}
+
 
 def _checked(problem: Callable[[str], tuple[str, str] | None]) -> AfterValidator:
     def check(text: str) -> str:
@@ -58,7 +60,9 @@ def _each_once(entries: list[Any]) -> list[Any]:
 
 
 Tags: TypeAlias = Annotated[
-    list[Tag], AfterValidator(_each_once), Field(description="Marks of the items, for pytest's -m and -k.")
+    list[Tag],
+    AfterValidator(_each_once),
+    Field(description="Marks of the items, for pytest's -m and -k.", json_schema_extra=_UNIQUE),
 ]
 Params: TypeAlias = Annotated[
     dict[str, Json], Field(description="Handed to the runner as they are; part of the fingerprint.")
@@ -121,13 +125,17 @@ class SubsetForm(Form):
     """A fixed list of tasks, one sample point of the correlation."""
 
     id: SubsetId
-    tasks: list[str] = Field(min_length=1, description="Ids of tasks of the case, each once.")
+    tasks: list[str] = Field(
+        min_length=1, description="Ids of tasks of the case, each once.", json_schema_extra=_UNIQUE
+    )
 
 
 class DrawForm(Form):
     """Subsets drawn at random: fixed by these keys and the ids of the tasks, and written to the lock."""
 
-    sizes: list[Annotated[int, Field(ge=1)]] = Field(min_length=1, description="Numbers of tasks in a subset.")
+    sizes: list[Annotated[int, Field(ge=1)]] = Field(
+        min_length=1, description="Numbers of tasks in a subset.", json_schema_extra=_UNIQUE
+    )
     per_size: int = Field(ge=1, le=100_000, description="How many subsets of each size.")
     seed: Seed = Field(default=0, description="Another seed, other subsets.")
 

@@ -94,7 +94,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def joined(*sentences: str) -> str:
     """Sentences that are not empty, joined as a remedy is written."""
-    return "; ".join(sentence for sentence in sentences if sentence)
+    return "; ".join(sentence for sentence in sentences if sentence).replace("?; ", "? ")
 
 
 def key_text(keys: KeyPath) -> str:

@@ -93,7 +93,7 @@ def _quoting(kind: str, value: object, written: str | None) -> str:
             number = float(value)
         except ValueError:
             return ""
-        plain = repr(int(number)) if kind == "int_type" and number.is_integer() else repr(number)
+        plain = repr(int(number)) if number.is_integer() else repr(number)
         return (
             f"; write {plain} without quotes" if written is None else f"; YAML reads {written} as a text, write {plain}"
         )

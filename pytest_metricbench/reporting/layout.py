@@ -1,5 +1,6 @@
 """Lines of plain text for a terminal: numbers, tables, wrapped blocks, and hints of style that may be ignored."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ LABEL_WIDTH: Final = 16
 """Of the words at the left of a block, with the space after them."""
 UNAVAILABLE: Final = "n/a"
 _GAP: Final = "  "
+_INTERVAL: Final = re.compile(r"= [^ ]+ \[[^\]]+\]|\[[^\]]+\]")
+_FIXED: Final = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def block(label: str, texts: Iterable[str], width: int, style: Style = "") -> li
     """Texts beside a label, each wrapped under itself; the label in its style, on the first line only."""
     lines: list[Line] = []
     for text in texts:
-        pieces = textwrap.wrap(one_line(text), max(width - LABEL_WIDTH, 20), break_on_hyphens=False) or [""]
+        pieces = _wrapped(text, max(width - LABEL_WIDTH, 20)) or [""]
         for piece in pieces:
             lines.append(line((f"{label:<{LABEL_WIDTH}}", style), piece))
             label = ""
@@ -105,6 +108,33 @@ def named(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:
     return texts
 
 
+def first_names(names: Sequence[str], most: int = 8) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def flowing(texts: Sequence[str], width: int) -> list[str]:
+    """Short texts in columns of one width, as many a line as fit."""
+    column = max(len(text) for text in texts) + len(_GAP)
+    per_line = max(width // column, 1)
+    return [
+        "".join(f"{text:<{column}}" for text in texts[start : start + per_line]).rstrip()
+        for start in range(0, len(texts), per_line)
+    ]
+
+
+def paragraph(text: str, width: int, style: Style = "", indent: str = "") -> list[Line]:
+    """A text without a label, wrapped."""
+    return [line((indent + piece, style)) for piece in _wrapped(text, width - len(indent))]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The text in lines; an interval stays in one piece."""
+    whole = _INTERVAL.sub(lambda found: found.group().replace(" ", _FIXED), one_line(text))
+    return [piece.replace(_FIXED, " ") for piece in textwrap.wrap(whole, width, break_on_hyphens=False)]
+
+
 def listing(label: str, texts: Sequence[str], width: int, style: Style = "") -> list[Line]:
     """Texts that fit their line already, beside a label; unlike :func:`block`, blanks inside them stay."""
     return [
@@ -113,22 +143,54 @@ def listing(label: str, texts: Sequence[str], width: int, style: Style = "") -> 
     ]
 
 
-def table(rows: Sequence[Sequence[str]], aligns: Sequence[Align], indent: str = "") -> list[str]:
-    """Rows of equal length as aligned columns; the first column is on the left, as wide as it needs to be."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(aligns))]
-    lines = []
-    for row in rows:
-        cells = [f"{cell:{align}{size}}" for cell, align, size in zip(row, aligns, widths, strict=True)]
-        lines.append((indent + _GAP.join(cells)).rstrip())
-    return lines
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its head, a cell a row, and how it stands in the line."""
+
+    head: str
+    cells: Sequence[str]
+    align: Align = ">"
+    gap: int = 2
+    """Blanks before it, where it is not the first."""
+
+    @property
+    def width(self) -> int:
+        """Of its widest cell."""
+        return max(len(cell) for cell in (self.head, *self.cells))
 
 
-def fitting(columns: Sequence[Sequence[str]], width: int) -> int:
-    """How many of the columns, from the left, fit in a width; at least one."""
+def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns, from the left, that fit in a width; at least the first."""
     used, fit = 0, 0
     for column in columns:
-        used += max(len(cell) for cell in column) + (len(_GAP) if fit else 0)
+        used += column.width + (column.gap if fit else 0)
         if used > width:
             break
         fit += 1
-    return max(fit, 1)
+    return list(columns[: max(fit, 1)])
+
+
+def table(columns: Sequence[Column], width: int, rows_left_out: tuple[int, str] | None = None) -> list[Line]:
+    """A table with its heads; columns that do not fit are named below it.
+
+    Args:
+        columns: equally long, the first one first.
+        width: of the terminal.
+        rows_left_out: after how many rows to say, and what, that rows are left out there.
+    """
+    shown = fitting(columns, width)
+    texts = []
+    for row in zip(*([column.head, *column.cells] for column in shown), strict=True):
+        cells = [
+            f"{' ' * (column.gap if index else 0)}{cell:{column.align}{column.width}}"
+            for index, (column, cell) in enumerate(zip(shown, row, strict=True))
+        ]
+        texts.append("".join(cells))
+    lines = [line((texts[0], "bold")), *(line(text) for text in texts[1:])]
+    if rows_left_out is not None:
+        after, text = rows_left_out
+        lines.insert(1 + after, line((shortened(f".. {text}", width), "light")))
+    if len(shown) < len(columns):
+        heads = ", ".join(column.head for column in columns[len(shown) :])
+        lines += paragraph(f"no room for {heads}: summary.json", width, "light")
+    return lines

@@ -95,7 +95,7 @@ class PythonRunner(Runner):
             message = f"the verifier ran longer than {self.timeout:g} s and was stopped"
             return Outcome.unmeasured("TimeOut", message, "verifier")
         except BaseException as error:
-            return Outcome.unmeasured(type(error).__name__, f"the verifier raised {_describe(error)}", "verifier")
+            return Outcome.unmeasured(type(error).__name__, _describe(error), "verifier")
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return call_within(self.timeout, _call_and_await, function, *arguments)
@@ -140,8 +140,8 @@ def _as_answer(answer: Any) -> Mapping[str, ScoreValue]:
 
 
 def _describe(error: BaseException) -> str:
-    """An exception in one line, and where in the user's code it was raised."""
-    text = "".join(traceback.format_exception_only(error)).strip()
+    """What an exception says, and where in the user's code it was raised; its type stands beside it."""
+    text = str(error) or "no message"
     frames = traceback.extract_tb(error.__traceback__)
     where = next((frame for frame in reversed(frames) if frame.filename != __file__), None)
     return f"{text} ({where.filename}:{where.lineno})" if where is not None else text

@@ -1,0 +1,88 @@
+"""The JSON Schema of an experiment file, for editors: what the models say, with the kinds that are known."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from pytest_metricbench.contracts import CoverageSystem, Json, Runner
+from pytest_metricbench.definition.ids import ID_LIMIT, ID_PATTERN
+from pytest_metricbench.definition.models import CaseForm, ExperimentForm
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_REF: Final = "#/$defs/"
+
+
+def experiment_schema(
+    runners: Mapping[str, type[Runner]], systems: Mapping[str, type[CoverageSystem]]
+) -> dict[str, Json]:
+    """The JSON Schema (draft 2020-12) of an experiment file that may name these runners and coverage systems.
+
+    It says what an editor can check and complete in one file. Whether ids are unique and names are known is told when
+    the file is collected.
+    """
+    names, definitions = _definitions([ExperimentForm, CaseForm, *runners.values(), *systems.values()])
+    for kind, cls in [*runners.items(), *systems.items()]:
+        _require_kind(definitions[names[cls]], kind)
+    for cls in systems.values():
+        _add_id(definitions[names[cls]])
+    root = definitions.pop(names[ExperimentForm])
+    properties = root["properties"]
+    properties["runner"] = {
+        "description": properties["runner"]["description"],
+        "anyOf": [{"$ref": f"{_REF}{names[cls]}"} for _, cls in sorted(runners.items())],
+    }
+    properties["cases"]["items"] = {
+        "anyOf": [
+            {"$ref": f"{_REF}{names[CaseForm]}"},
+            {"type": "string", "minLength": 1, "description": "A file beside this one that holds the case."},
+        ]
+    }
+    properties["coverage"]["items"] = {
+        "anyOf": [{"$ref": f"{_REF}{names[cls]}"} for _, cls in sorted(systems.items())],
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "Experiment of pytest-metricbench",
+        "description": "cases, a runner, coverage systems, analysis settings and gates",
+        **{key: root[key] for key in ("type", "properties", "required", "additionalProperties")},
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def schema_text(schema: Mapping[str, Json]) -> str:
+    """The text of a schema's file."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _definitions(models: Iterable[type[BaseModel]]) -> tuple[dict[type[BaseModel], str], dict[str, Any]]:
+    """The name of each model's definition, and all definitions."""
+    wanted = list(dict.fromkeys(models))
+    references, schema = models_json_schema([(model, "validation") for model in wanted])
+    names = {model: str(references[model, "validation"]["$ref"]).removeprefix(_REF) for model in wanted}
+    definitions = schema["$defs"]
+    for definition in definitions.values():
+        for field in definition.get("properties", {}).values():
+            field.pop("title", None)  # the key in other letters
+    return names, definitions
+
+
+def _require_kind(definition: dict[str, Any], kind: str) -> None:
+    """A runner's ``kind`` has a default for its constructor, and is never left out in a file."""
+    description = definition["properties"].get("kind", {}).get("description", "Which kind this is.")
+    definition["properties"]["kind"] = {"const": kind, "type": "string", "description": description}
+    definition["required"] = ["kind", *(name for name in definition.get("required", []) if name != "kind")]
+
+
+def _add_id(definition: dict[str, Any]) -> None:
+    own = {
+        "description": "The coverage system's id, unique in the experiment.",
+        "type": "string",
+        "pattern": ID_PATTERN,
+        "minLength": 1,
+        "maxLength": ID_LIMIT,
+    }
+    definition["properties"] = {"id": own, **definition["properties"]}
+    definition["required"] = ["id", *definition["required"]]

@@ -1,0 +1,196 @@
+"""The section at the end of a run: how good the agent is, what the evaluation misses, whether coverage tells.
+
+Pure text from a summary: whatever is printed stands in ``summary.json`` under a documented key.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Settings, Summary
+from pytest_metricbench.definition.experiment import BASELINE
+from pytest_metricbench.reporting.case_block import attempts_text, case_block
+from pytest_metricbench.reporting.layout import (
+    LABEL_WIDTH,
+    UNAVAILABLE,
+    Column,
+    Line,
+    Style,
+    block,
+    line,
+    one_line,
+    paragraph,
+    shortened,
+    table,
+    two_digits,
+    with_interval,
+)
+
+MOST_BLOCKS: Final = 3
+"""Cases that get a block each; more get one line each."""
+MOST_CASES: Final = 20
+"""Lines of the table of cases; of more, the worst and the best ten by mutation score."""
+MINIMUM_WIDTH: Final = 40
+_MOST_DIGITS: Final = 12
+_WORDS: Final[dict[bool | None, tuple[str, Style]]] = {
+    True: ("ok", "green"),
+    False: ("FAIL", "red"),
+    None: ("open", "yellow"),
+}
+
+
+def section_title(summary: Summary) -> str:
+    """The words of the section's rule."""
+    return f"metricbench: {summary.experiment}"
+
+
+def section_lines(
+    summary: Summary, *, width: int = 80, brief: bool = False, summary_path: str | None = None
+) -> list[Line]:
+    """The section, without its rule.
+
+    Args:
+        summary: what to show.
+        width: columns of the terminal; nothing is wider, down to 40.
+        brief: one line a case, what is wrong, and the gates: for ``-q``.
+        summary_path: where ``summary.json`` is, as the last line names it.
+    """
+    width = max(width, MINIMUM_WIDTH)
+    blocks = [_part(summary, width), _problems(summary, width)]
+    if brief or len(summary.cases) > MOST_BLOCKS:
+        blocks += [paragraph(attempts_text(summary.counts), width), _cases_table(summary, width)]
+    else:
+        blocks += [case_block(name, case, summary.settings, width) for name, case in summary.cases.items()]
+    blocks.append(_gates(summary, width))
+    if not brief:
+        blocks += [block("warning", summary.warnings, width, "yellow"), _next(summary, width, summary_path)]
+    lines: list[Line] = []
+    for found in blocks:
+        if found:
+            lines += [Line(), *found] if lines else found
+    return lines
+
+
+def _part(summary: Summary, width: int) -> list[Line]:
+    if summary.part is None:
+        return []
+    outside = summary.counts.outside
+    rest = (
+        f"; {outside:,} of {summary.counts.declared:,} attempts are outside it and not in the store" if outside else ""
+    )
+    return block("part", [f"{summary.part}{rest}"], width, "yellow")
+
+
+def _problems(summary: Summary, width: int) -> list[Line]:
+    return block("problems", summary.problems, width, "red")
+
+
+# ---------------------------------------------------------------- many cases
+
+
+def _cases_table(summary: Summary, width: int) -> list[Line]:
+    """One line a case: its baseline, its mutation score, and what coverage says."""
+    shown, left_out = _shown_cases(summary)
+    columns = _case_columns({name: summary.cases[name] for name in shown}, summary.settings)
+    between = f"{left_out} more cases between these: summary.json"
+    return table(columns, width, (MOST_CASES // 2, between) if left_out else None)
+
+
+def _case_columns(cases: dict[str, CaseSummary], settings: Settings) -> list[Column]:
+    first = next(iter(cases.values()))
+    columns = [
+        Column("case", [shortened(name, 24) for name in cases], "<"),
+        Column("tasks", [str(len(case.tasks)) for case in cases.values()]),
+    ]
+    for k in list(first.variants[BASELINE].pass_at_k.get(settings.primary, {}))[:1]:
+        figures = [case.variants[BASELINE].pass_at_k[settings.primary][k] for case in cases.values()]
+        cells = [with_interval(figure.value, figure.interval) for figure in figures]
+        columns.append(Column(f"baseline pass@{k}", cells, "<"))
+    if any(case.kills for case in cases.values()):
+        columns.append(Column("mutants killed", [_killed(case) for case in cases.values()], "<"))
+    for system in first.correlation:
+        taus = [case.correlation[system][settings.mutation_score].overall.kendall for case in cases.values()]
+        columns.append(Column(f"tau-b {shortened(system, 16)}", [two_digits(tau.value) for tau in taus]))
+    return columns
+
+
+def _killed(case: CaseSummary) -> str:
+    share = case.pool.kill_share
+    if share.value is None:
+        return UNAVAILABLE
+    return f"{share.killed} of {share.mutants} = {two_digits(share.value)}"
+
+
+def _shown_cases(summary: Summary) -> tuple[list[str], int]:
+    names = list(summary.cases)
+    if len(names) <= MOST_CASES:
+        return names, 0
+
+    def quality(name: str) -> float:
+        value = summary.cases[name].pool.kill_share.value
+        return -1.0 if value is None else value
+
+    ranked = sorted(names, key=quality)
+    half = MOST_CASES // 2
+    return [*ranked[:half], *ranked[-half:]], len(names) - MOST_CASES
+
+
+# ---------------------------------------------------------------- gates, and what now
+
+
+def _gates(summary: Summary, width: int) -> list[Line]:
+    """Every gate with its figure; below one that does not hold, why, where its figure does not say it."""
+    lines: list[Line] = []
+    column = min(max((len(one_line(gate.text)) for gate in summary.gates), default=0), width - LABEL_WIDTH - 18)
+    for index, gate in enumerate(summary.gates):
+        word, style = _WORDS[gate.holds]
+        label = "gates" if index == 0 else ""
+        text = f"{shortened(one_line(gate.text), column):<{column}}"
+        lines.append(line((f"{label:<{LABEL_WIDTH}}", "bold"), (f"{word:<6}", style), f"{text}  {gate_value(gate)}"))
+        if gate.holds is not True and gate.reason is not None and (gate.value is None or len(gate.checks) > 1):
+            lines += paragraph(gate.reason, width, indent=" " * (LABEL_WIDTH + 6))
+    return lines
+
+
+def gate_value(gate: GateResult) -> str:
+    """A gate's figure with as many digits as it takes to see that it holds or does not."""
+    if gate.value is None:
+        return UNAVAILABLE
+    wanted = gate.text.split()[-1]
+    digits = 2
+    while digits < _MOST_DIGITS and gate.holds is False and _same(gate.value, wanted, digits):
+        digits += 1
+    return two_digits(gate.value) if digits == 2 else f"{gate.value:.{digits}f}"
+
+
+def _same(value: float, wanted: str, digits: int) -> bool:
+    """Whether a figure looks equal to the number that its gate wants."""
+    try:
+        return f"{value:.{digits}f}" == f"{float(wanted):.{digits}f}" and value != float(wanted)
+    except ValueError:
+        return False
+
+
+def _next(summary: Summary, width: int, summary_path: str | None) -> list[Line]:
+    texts = [text for _, text in zip(range(2), _hints(summary), strict=False)]
+    if summary_path is not None:
+        texts.append(f"everything, and what is not shown here: {summary_path}")
+    return block("next", texts, width, "bold")
+
+
+def _hints(summary: Summary) -> Iterator[str]:
+    """The next useful things, the most pressing first."""
+    for name, case in summary.cases.items():
+        of_case = "" if len(summary.cases) == 1 else f" of {name}"
+        if case.baseline_check.holds is False:
+            yield f"make some attempt of the baseline{of_case} pass first: its mutants say nothing before"
+    if summary.counts.unmeasured or summary.counts.missing:
+        yield "run the same command again: what was measured is reused, only the rest runs"
+    for name, case in summary.cases.items():
+        of_case = "" if len(summary.cases) == 1 else f" to {name}"
+        if case.survivors:
+            yield f"add a task{of_case} that {case.survivors[0].mutant} fails, or mark it `equivalent:` with the reason"
+    for case in summary.cases.values():
+        for system, by_score in case.correlation.items():
+            overall = by_score[summary.settings.mutation_score].overall
+            if case.subsets and overall.pairs >= 3 and overall.distinct_scores == 1:
+                yield f"draw smaller subsets: all kill the same mutants, so {system} has nothing to predict"
