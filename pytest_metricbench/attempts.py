@@ -1,8 +1,9 @@
 """One attempt: taken from the store when what is kept there still holds, else run, with retries."""
 
 import copy
+import os
+import secrets
 import traceback
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,6 +69,7 @@ class Attempts:
         self._layout: Final = layout
         self._stored: Final = stored
         self._retry_died: Final = retry_died
+        self._workspaces: Final = str(layout.workspaces)
 
     def reusable(self, case: Case, variant: Variant, task: Task, slot: int) -> AttemptRecord | None:
         """The stored record of an attempt, if it is measured and everything it depends on is as it was."""
@@ -109,8 +111,8 @@ class Attempts:
 
     def _run(self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None) -> AttemptRecord:
         seed = attempt_seed(self._experiment.seed, case.id, variant.id, task.id, slot)
-        trial_id = uuid.uuid4().hex
-        workspace = self._layout.workspace(case.id, variant.id, task.id, trial_id)
+        trial_id = secrets.token_hex(16)
+        workspace = f"{self._workspaces}/{case.id}/{variant.id}/{task.id}/{trial_id}"
         request = AttemptRequest(
             self._experiment.name,
             CaseRef(case.id),
@@ -123,7 +125,7 @@ class Attempts:
         )
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         began = perf_counter()
-        outcome = self._checked(self._outcome(request, workspace))
+        outcome = self._checked(self._outcome(request, Path(workspace)))
         return AttemptRecord(
             case=case.id,
             variant=variant.id,
@@ -139,7 +141,7 @@ class Attempts:
             seed=seed,
             started=started,
             duration=round(perf_counter() - began, 6),
-            files=digest_folder(workspace) if workspace.is_dir() else {},
+            files=digest_folder(Path(workspace)) if os.path.isdir(workspace) else {},
             supersedes=supersedes,
         )
 

@@ -6,6 +6,7 @@ same order. Nothing here opens a store before an item runs.
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +20,12 @@ from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.definition.scoring import status
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.reporting.junit import attempt_properties
-from pytest_metricbench.runs import Bench, to_wire
+from pytest_metricbench.runs import Bench
 from pytest_metricbench.store.layout import STORE_FOLDER
+from pytest_metricbench.wire import to_wire
 
-WIRE: Final = "metricbench"
-"""The attribute of a test report that carries what an attempt learned, as one JSON string."""
+LEARNED: Final = "metricbench"
+"""The attribute of a test report that carries what an attempt learned: JSON from a worker, then its word."""
 
 
 class AttemptUnmeasuredError(Exception):
@@ -166,6 +168,8 @@ class VariantCollector(pytest.Collector):
 
     def collect(self) -> Iterable["AttemptItem"]:
         """One item an attempt."""
+        above = self.listchain()
+        file: list[str] = []
         for task in self._case.tasks:
             marks = [getattr(pytest.mark, tag).mark for tag in task.tags]
             marks.append(pytest.mark.metricbench(case=self._case.id, variant=self._variant.id, task=task.id).mark)
@@ -173,7 +177,9 @@ class VariantCollector(pytest.Collector):
                 name = f"{task.id}[{slot}]"
                 spec = AttemptSpec(self._bench, self._case, self._variant, task, slot)
                 # The id as a text: with a bracketed name of its own making, pytest 9.2 loses --lf (pytest#15045).
-                item: AttemptItem = AttemptItem.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", spec=spec)
+                item: AttemptItem = AttemptItem.from_parent(
+                    self, name=name, nodeid=f"{self.nodeid}::{name}", spec=spec, above=above, file=file
+                )
                 item.own_markers.extend(marks)
                 item.keywords.update((mark.name, mark) for mark in marks)
                 yield item
@@ -198,12 +204,14 @@ class AttemptSpec:
 class AttemptItem(pytest.Item):
     """One attempt. It passes when it was measured, whatever the agent did."""
 
-    def __init__(self, *, spec: AttemptSpec, **kwargs: Any) -> None:
-        """The item of ``spec``."""
+    def __init__(self, *, spec: AttemptSpec, above: list[Any], file: list[str], **kwargs: Any) -> None:
+        """The item of ``spec``; ``above`` are its collectors, ``file`` will hold their file as reports name it."""
         super().__init__(**kwargs)
+        self._above: Final = above
+        self._file: Final = file
         self.spec: Final = spec
-        self.wire: str | None = None
-        """What the attempt learned, for its test report."""
+        self.learned: str | None = None
+        """For the test report: the attempt's word where this process keeps the store, else all it learned as JSON."""
 
     def runtest(self) -> None:
         """Perform the attempt.
@@ -212,11 +220,12 @@ class AttemptItem(pytest.Item):
             AttemptUnmeasuredError: nothing is known about it.
         """
         spec = self.spec
-        self.wire = None
+        self.learned = None
         performed = spec.bench.attempts.perform(spec.case, spec.variant, spec.task, spec.slot)
         record = performed.record
         word = status(spec.bench.experiment.score, record)
-        self.wire = to_wire(performed, word)
+        deliver = spec.bench.deliver
+        self.learned = to_wire(word, performed.new) if deliver is None else deliver(spec.key, performed, word)
         if self.config.getoption("xmlpath", None):
             self.user_properties[:] = attempt_properties(record, word)
         if word == "unmeasured":
@@ -234,6 +243,25 @@ class AttemptItem(pytest.Item):
             return "unmeasured: the primary score is missing"
         left = f"\nwhat it left: {error.folder}" if error.record.files else ""
         return f"unmeasured ({problem.phase}): {problem.type}: {problem.message}{left}"
+
+    def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
+        """The marks of the item and its collectors, the closest first. pytest asks six times an item."""
+        for node in (self, *reversed(self._above)):
+            for mark in node.own_markers:
+                if name is None or mark.name == name:
+                    yield node, mark
+
+    def listchain(self) -> list[Any]:
+        """The collectors above and the item. pytest asks some ten times an item; the collectors are the same."""
+        return [*self._above, self]
+
+    @cached_property
+    def location(self) -> tuple[str, int | None, str]:
+        """File below the root folder, line and name, for reports; the file is the same for all items of a variant."""
+        if not self._file:
+            self._file.append(super().location[0])
+        _, line, name = self.reportinfo()
+        return self._file[0], line, name
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The task's line in the file, and the attempt in words."""
@@ -256,9 +284,8 @@ class ItemReports:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the attempt's JSON to the report of its call."""
         report = yield
-        if call.when == "call" and isinstance(item, AttemptItem) and item.wire is not None:
-            setattr(report, WIRE, item.wire)
-            item.wire = None
+        if call.when == "call" and isinstance(item, AttemptItem) and item.learned is not None:
+            setattr(report, LEARNED, item.learned)
         return report
 
 

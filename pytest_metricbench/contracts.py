@@ -95,13 +95,14 @@ class AttemptRequest:
     """Stable over runs: made of the experiment's seed, case, variant, task and slot; 0 <= seed < 2**32."""
     trial_id: str
     """Unique over all runs."""
-    _workspace: Path = field(repr=False)
+    _workspace: str = field(repr=False)
 
     @property
     def workspace(self) -> Path:
         """The attempt's private folder, made when first asked for. Files left in it are evidence."""
-        self._workspace.mkdir(parents=True, exist_ok=True)
-        return self._workspace
+        folder = Path(self._workspace)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     def to_json(self) -> dict[str, Json]:
         """The mapping that ``request.json`` holds."""
@@ -114,7 +115,7 @@ class AttemptRequest:
             "attempt": self.attempt,
             "seed": self.seed,
             "trial_id": self.trial_id,
-            "workspace": str(self._workspace),
+            "workspace": self._workspace,
         }
 
 

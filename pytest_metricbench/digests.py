@@ -7,6 +7,7 @@ from typing import Final
 
 PREFIX: Final = "sha256:"
 _CHUNK: Final = 1 << 20
+_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
 
 
 def canonical_json(value: object) -> str:
@@ -15,7 +16,7 @@ def canonical_json(value: object) -> str:
     Raises:
         TypeError: the value holds something that JSON has no word for.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _encode(value)
 
 
 def digest_value(value: object) -> str:

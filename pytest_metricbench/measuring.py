@@ -86,6 +86,7 @@ def plan_coverage(
     stored: Mapping[CoverageKey, CoverageRecord],
     *,
     outside: Collection[AttemptKey] = (),
+    missing: Collection[AttemptKey] = (),
     systems: Collection[str] | None = None,
 ) -> CoveragePlan:
     """Plan a request for every case, coverage system and subset, the pool among them.
@@ -97,19 +98,21 @@ def plan_coverage(
         attempts: the attempts that count.
         stored: the coverage records of the store.
         outside: attempts that are neither part of this run nor in the store; requests that need one are not made.
+        missing: attempts that are part of this run and have no outcome; likewise.
         systems: ids of the systems to measure; the others are only taken from the store. None: all.
     """
     plan = CoveragePlan()
     for case in experiment.cases:
-        outside_tasks = {task for case_id, variant, task, _ in outside if case_id == case.id and variant == BASELINE}
+        lacking = _lacking(case, outside, "is outside this part and not in the store")
+        lacking |= _lacking(case, missing, "has no outcome in this run")
         evidence = {task.id: _evidence(layout, case, task.id, task.attempts, attempts) for task in case.tasks}
         for entry in experiment.coverage:
             settings = fingerprints.coverage_settings(entry)
             for subset in (*case.subsets, pool_of(case)):
                 key = (case.id, entry.id, subset.id)
-                missing = [task for task in subset.tasks if task in outside_tasks]
-                if missing:
-                    plan.absent[key] = f"the baseline of task {missing[0]} is outside this part and not in the store"
+                without = [task for task in subset.tasks if task in lacking]
+                if without:
+                    plan.absent[key] = f"the baseline of task {without[0]} {lacking[without[0]]}"
                     continue
                 planned = _plan_one(case, entry, subset, settings, evidence, layout, stored.get(key))
                 if systems is None or entry.id in systems or planned.kept is not None:
@@ -117,6 +120,11 @@ def plan_coverage(
                 else:
                     plan.absent[key] = "not measured in this run (--metricbench-coverage)"
     return plan
+
+
+def _lacking(case: Case, keys: Collection[AttemptKey], why: str) -> dict[str, str]:
+    """The tasks of the case whose baseline has one of these attempts -> why it is lacking."""
+    return {task: why for case_id, variant, task, _ in keys if case_id == case.id and variant == BASELINE}
 
 
 def pool_of(case: Case) -> Subset:

@@ -6,20 +6,23 @@ open blocks for ever. Here every process leads a session of its own, writes to f
 """
 
 import os
-import select
+import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from pytest_metricbench.plain_files import open_regular, replace_file
+from pytest_metricbench.process_groups import exit_watch, running_group, signal_group
+from pytest_metricbench.process_groups import kill_running as kill_running
 
 PYTHON: Final = "{python}"
 """Stands for the running interpreter in an argv; digests use it as written."""
@@ -30,10 +33,7 @@ LOG_LIMIT: Final = 1 << 20
 """Bytes of an output that are kept: its beginning and its end."""
 OUTPUT_LIMIT: Final = 256 << 20
 """Bytes of output at which a process is stopped."""
-_LOOK_EVERY: Final = 0.5
-
-_running: Final[set[int]] = set()
-_running_lock: Final = threading.Lock()
+_LOOK_EVERY: Final = 0.1
 
 
 class CannotStartError(Exception):
@@ -75,6 +75,11 @@ def _checked_argv(written: list[str], info: ValidationInfo) -> Argv:
     context: dict[str, Any] = info.context or {}
     folder: Path | None = context.get("folder")
     executable = written[0]
+    with_null = [argument for argument in written if "\0" in argument]
+    if with_null:
+        raise PydanticCustomError(
+            "argv_null", "{argument} has a null character, which no argument can hold", {"argument": repr(with_null[0])}
+        )
     if executable != PYTHON:
         if not os.path.isabs(executable):
             raise PydanticCustomError(
@@ -82,8 +87,8 @@ def _checked_argv(written: list[str], info: ValidationInfo) -> Argv:
                 "{executable} is not an absolute path; write {example}",
                 {"executable": repr(executable), "example": _absolute_example(executable)},
             )
-        if not context.get("cached_only") and not os.access(executable, os.X_OK):
-            problem = "is not executable" if os.path.exists(executable) else "does not exist"
+        problem = None if context.get("cached_only") else _executable_problem(executable)
+        if problem is not None:
             raise PydanticCustomError(
                 "argv_missing",
                 "the executable {executable} {problem}",
@@ -102,12 +107,22 @@ def _checked_argv(written: list[str], info: ValidationInfo) -> Argv:
     return Argv(tuple(written), tuple(resolved), tuple(files))
 
 
+def _executable_problem(executable: str) -> str | None:
+    if not os.path.exists(executable):
+        return "does not exist"
+    if os.path.isdir(executable):
+        return "is a folder"
+    return None if os.access(executable, os.X_OK) else "is not executable"
+
+
 def _require_script(argument: str, folder: Path | None) -> None:
     """Refuse a script that does not exist: Python would start, fail, and look like an agent that died."""
-    if folder is not None and not (folder / argument).is_file():
-        raise PydanticCustomError(
-            "argv_script", "the script {script} does not exist beside the file", {"script": repr(argument)}
-        )
+    if folder is None or (folder / argument).is_file():
+        return
+    problem = "is a folder; name a script in it" if (folder / argument).is_dir() else "does not exist beside the file"
+    raise PydanticCustomError(
+        "argv_script", "the script {script} {problem}", {"script": repr(argument), "problem": problem}
+    )
 
 
 def _absolute_example(executable: str) -> str:
@@ -123,13 +138,18 @@ def _script_position(written: Sequence[str]) -> int | None:
         start = 1
     if written[start] != PYTHON and not os.path.basename(written[start]).startswith("python"):
         return None
-    for position, argument in enumerate(written[start + 1 :], start=start + 1):
-        if argument in ("-m", "-c", "-"):
-            return None
-        if argument in ("-W", "-X"):
-            return None  # their value follows; not worth guessing
+    position = start + 1
+    while position < len(written):
+        argument = written[position]
         if not argument.startswith("-"):
             return position
+        if argument == "-" or argument.startswith("--"):
+            return None
+        valued = re.search("[cmWX]", argument)
+        if valued is not None and valued.group() in "cm":
+            return None
+        # -W and -X have a value: the rest of the argument, or the next one
+        position += 2 if valued is not None and valued.end() == len(argument) else 1
     return None
 
 
@@ -139,13 +159,7 @@ def _named_file(argument: str, folder: Path | None) -> Path | None:
     Raises:
         PydanticCustomError: it names a file outside the experiment's folder.
     """
-    if (
-        folder is None
-        or os.path.isabs(argument)
-        or argument.startswith("-")
-        or len(argument) > 1024
-        or "\0" in argument
-    ):
+    if folder is None or os.path.isabs(argument) or argument.startswith("-") or len(argument) > 1024:
         return None
     path = folder / argument
     try:
@@ -159,7 +173,7 @@ def _named_file(argument: str, folder: Path | None) -> Path | None:
             "{argument} leaves the experiment's folder; copy the file into it, or name it absolutely",
             {"argument": repr(argument)},
         )
-    return Path(os.path.abspath(path))
+    return path.absolute()  # not normalised: behind a link ".." is not what its text says
 
 
 # ---------------------------------------------------------------- environments
@@ -195,7 +209,7 @@ class Finished:
     """Its exit status; -N when signal N killed it."""
     timed_out: bool
     overflowed: bool
-    """It was stopped because it printed more than :data:`OUTPUT_LIMIT` bytes."""
+    """It printed more than :data:`OUTPUT_LIMIT` bytes, for which it was stopped if it still ran."""
     duration: float
     """Seconds of wall time."""
 
@@ -204,10 +218,9 @@ class Finished:
         if self.timed_out:
             return f"ran longer than {timeout:g} s and was stopped"
         if self.overflowed:
-            return f"printed more than {OUTPUT_LIMIT >> 20} MiB and was stopped"
+            return f"printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit"
         if self.returncode < 0:
-            with suppress(ValueError):
-                return f"was killed by {signal.Signals(-self.returncode).name}"
+            return f"was killed by {_signal_name(-self.returncode)}"
         return f"ended with exit status {self.returncode}" if self.returncode else None
 
 
@@ -229,131 +242,100 @@ def run_process(
         CannotStartError: the executable cannot be run, or the folder or an output cannot be opened.
     """
     began = time.monotonic()
-    process = _start(argv, cwd, env, stdout, stderr)
-    with _running_lock:
-        _running.add(process.pid)
-    timed_out = overflowed = False
-    try:
-        with _exit_watch(process.pid) as ended:
-            end = _await_end(ended, None if timeout is None else began + timeout, (stdout, stderr))
-            timed_out, overflowed = end == "timeout", end == "overflow"
+    deadline = None if timeout is None else began + timeout
+    with _new_log(argv[0], stdout) as out, _new_log(argv[0], stderr) as err:
+        with running_group(lambda: _start(argv, cwd, env, out, err)) as process, exit_watch(process) as ended:
+            end = _await_end(ended, deadline, (out, err))
             if end != "ended":
-                _signal_group(process.pid, signal.SIGTERM)
+                signal_group(process.pid, signal.SIGTERM)
                 ended(GRACE)
-    finally:
-        # The leader is not reaped yet, so its pid, which is the group's, cannot belong to anyone else.
-        _signal_group(process.pid, signal.SIGKILL)
-        process.wait()
-        with _running_lock:
-            _running.discard(process.pid)
-    for log in (stdout, stderr):
-        bound_log(log)
-    return Finished(process.returncode, timed_out, overflowed, time.monotonic() - began)
+        overflowed = end == "overflow" or (end == "ended" and _printed((out, err)) > OUTPUT_LIMIT)
+        for log in (out, err):
+            bound_log(log)
+    return Finished(process.returncode, end == "timeout", overflowed, time.monotonic() - began)
 
 
-def kill_running() -> None:
-    """Kill the group of every process that :func:`run_process` waits for in any thread."""
-    with _running_lock:
-        for pid in _running:
-            _signal_group(pid, signal.SIGKILL)
+@contextmanager
+def _new_log(executable: str, path: Path) -> Iterator[int]:
+    """A new file under a name that an earlier process of the same workspace could write to.
 
-
-def _start(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdout: Path, stderr: Path
-) -> subprocess.Popen[bytes]:
+    What it left there, a link to someone's file or a pipe, is removed and neither followed nor waited for.
+    """
     try:
-        with stdout.open("wb") as out, stderr.open("wb") as err:
-            return subprocess.Popen(
-                list(argv),
-                cwd=cwd,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
+        descriptor = replace_file(path)
+    except OSError as error:
+        raise CannotStartError(f"{executable} cannot be started: its output cannot be kept: {error}") from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _start(argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
     except (OSError, ValueError) as error:
         raise CannotStartError(f"{argv[0]} cannot be started: {error}") from error
 
 
-def _await_end(ended: Callable[[float], bool], deadline: float | None, outputs: Sequence[Path]) -> str:
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def _await_end(ended: Callable[[float], bool], deadline: float | None, outputs: Sequence[int]) -> str:
     while True:
         now = time.monotonic()
         if deadline is not None and now >= deadline:
             return "timeout"
         if ended(_LOOK_EVERY if deadline is None else min(_LOOK_EVERY, deadline - now)):
             return "ended"
-        if sum(_size(path) for path in outputs) > OUTPUT_LIMIT:
+        if _printed(outputs) > OUTPUT_LIMIT:
             return "overflow"
 
 
-@contextmanager
-def _exit_watch(pid: int) -> Iterator[Callable[[float], bool]]:
-    """A function that waits up to some seconds for the process to end, without reaping it."""
-    if hasattr(os, "pidfd_open"):
-        try:
-            descriptor = os.pidfd_open(pid)
-        except OSError:  # an old kernel, or one that forbids it
-            yield lambda seconds: _poll_exit(pid, seconds)
-            return
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        try:
-            yield lambda seconds: bool(poll.poll(seconds * 1000))
-        finally:
-            os.close(descriptor)
-    else:
-        yield lambda seconds: _poll_exit(pid, seconds)
-
-
-def _poll_exit(pid: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    pause = 0.001
-    while True:
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
-            return True
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            return False
-        time.sleep(min(pause, remaining))
-        pause = min(pause * 2, 0.05)
-
-
-def _signal_group(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+def _printed(outputs: Sequence[int]) -> int:
+    return sum(os.fstat(output).st_size for output in outputs)
 
 
 # ---------------------------------------------------------------- output
 
 
-def bound_log(path: Path, limit: int = LOG_LIMIT) -> None:
+def bound_log(descriptor: int, limit: int = LOG_LIMIT) -> None:
     """Cut a log to its beginning and its end when it is larger than ``limit`` bytes, with a line that says so."""
-    size = _size(path)
+    size = os.fstat(descriptor).st_size
     if size <= limit:
         return
     head, tail = limit // 4, limit - limit // 4
-    with path.open("r+b") as file:
-        file.seek(size - tail)
-        end = file.read(tail)
-        file.seek(head)
-        file.write(b"\n[... %d bytes left out ...]\n" % (size - head - tail))
-        file.write(end)
-        file.truncate()
+    end = os.pread(descriptor, tail, size - tail)
+    note = b"\n[... %d bytes left out ...]\n" % (size - head - tail)
+    os.ftruncate(descriptor, head)
+    for piece in (note, end):
+        _write_at_end(descriptor, piece)
+
+
+def _write_at_end(descriptor: int, content: bytes) -> None:
+    position = os.fstat(descriptor).st_size
+    while content:
+        written = os.pwrite(descriptor, content, position)
+        position, content = position + written, content[written:]
 
 
 def log_tail(path: Path, limit: int = 2000) -> str:
-    """The end of a log as text, for a message; empty when there is none."""
+    """The end of a log as text, for a message; empty when there is none, or something else in its place."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, _size(path) - limit))
+        with open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - limit))
             return file.read(limit).decode("utf-8", "replace").strip()
     except OSError:
         return ""

@@ -4,11 +4,10 @@ A :class:`Bench` is what the items of an experiment share in any process; an :cl
 side, on the controller only. Neither knows pytest.
 """
 
-import json
 import os
 import platform
-import uuid
-from collections.abc import Callable, Generator, Iterator, Mapping
+import secrets
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -37,8 +36,8 @@ from pytest_metricbench.measuring import (
 )
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.reading import read_store
-from pytest_metricbench.store.records import RecordError, attempt_from_json, attempt_to_json
 from pytest_metricbench.store.writing import StoreWriter
+from pytest_metricbench.wire import from_wire, to_wire
 
 
 class Bench:
@@ -50,6 +49,8 @@ class Bench:
         self.layout: Final = Layout(store)
         self.stored: Mapping[AttemptKey, AttemptRecord] | None = None
         """The store's attempts; the process that writes the store sets it, a worker reads it at its first item."""
+        self.deliver: Callable[[AttemptKey, Performed, Status], str] | None = None
+        """Keeps what an attempt learned and gives its word; set where the store is written by this process."""
         self._retry_died: Final = retry_died
 
     @cached_property
@@ -68,12 +69,6 @@ class Bench:
         return self.stored
 
 
-def to_wire(performed: Performed, word: Status) -> str:
-    """What an item learned, as the one JSON text that crosses between processes."""
-    value = {"status": word, "records": [attempt_to_json(record) for record in performed.new]}
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-
-
 def crash_to_wire(bench: Bench, key: AttemptKey, message: str) -> str:
     """What is known of an attempt whose process died under it: nothing."""
     case_id, variant_id, task_id, slot = key
@@ -86,7 +81,7 @@ def crash_to_wire(bench: Bench, key: AttemptKey, message: str) -> str:
         variant=variant_id,
         task=task_id,
         attempt=slot,
-        trial_id=uuid.uuid4().hex,
+        trial_id=secrets.token_hex(16),
         outcome="unmeasured",
         scores={},
         error=AttemptError("WorkerCrashed", message, "setup"),
@@ -99,7 +94,7 @@ def crash_to_wire(bench: Bench, key: AttemptKey, message: str) -> str:
         files={},
         supersedes=None if earlier is None else earlier.trial_id,
     )
-    return to_wire(Performed(record, (record,)), "unmeasured")
+    return to_wire("unmeasured", [record])
 
 
 @dataclass(slots=True)
@@ -178,18 +173,22 @@ class ExperimentRun:
         """Keep what arrived of an attempt and give its word: passed, missed, died, unmeasured or reused.
 
         Raises:
-            RecordError: it is not what an item sends.
+            WireError: it is not what an item sends.
             StoreError: the store cannot be written.
         """
-        try:
-            value = json.loads(wire)
-            word, records = value["status"], [attempt_from_json(record) for record in value["records"]]
-        except (ValueError, KeyError, TypeError) as error:
-            raise RecordError(f"{type(error).__name__}: {error}") from None
+        message = from_wire(wire)
+        return self.keep(key, message.records, message.status)
+
+    def keep(self, key: AttemptKey, records: Sequence[AttemptRecord], status: Status) -> str:
+        """Keep an attempt's new records, none when it was taken from the store, and give its word.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
         for record in records:
             self.writer.add_attempt(record)
         self.arrived[key] = not records
-        return "reused" if not records else str(word)
+        return status if records else "reused"
 
     def missing(self) -> Iterator[AttemptKey]:
         """Selected attempts without an outcome."""
@@ -217,6 +216,7 @@ class ExperimentRun:
             self._attempts(),
             self.writer.contents.coverage,
             outside=self.outside,
+            missing=tuple(self.missing()),
             systems=self.systems,
         )
         self.coverage_absent.update(plan.absent)

@@ -8,12 +8,15 @@ A worker starts an item only when it knows the next one (pytest-xdist#339). So t
 their task rely on it: as a look-ahead such an item may be sent before its gate opens, as long as nothing follows it.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any, Final, TypeAlias
 
 import pytest
+from xdist.report import report_collection_diff
 from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
 
@@ -21,6 +24,8 @@ QUEUE_SECONDS: Final = 0.25
 """How much work a worker's queue should hold, so that short items are sent many at a time."""
 LONGEST_QUEUE: Final = 64
 SHORTEST_QUEUE: Final = 2
+RECENT: Final = 0.1
+"""How fast the estimate of what an item takes follows shorter ones; it follows a longer one at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class Slot:
     """How one collected id is scheduled."""
 
     rank: tuple[Any, ...]
-    """The smaller is sent first."""
+    """The smaller is sent first. Its first part is the phase: no affinity keeps a worker from an earlier phase."""
     affinity: str | None = None
     """Items with one key go to one worker while it costs nothing."""
     opens: str | None = None
@@ -40,61 +45,102 @@ class Slot:
 Planner: TypeAlias = Callable[[Sequence[str]], Sequence[Slot] | None]
 """Gives each collected id its slot; None when none of them is an attempt."""
 
+_Key: TypeAlias = tuple[Any, str | None]
+"""Phase and affinity."""
+
 
 class ReadyItems:
-    """Items that may be sent, by affinity: a worker keeps its own affinity while items of it are left."""
+    """Items that may be sent, by rank; a worker keeps its own affinity while its phase has items of it.
 
-    def __init__(self) -> None:
-        """Nothing is ready yet."""
-        self._queues: Final[dict[str | None, deque[int]]] = {}
-        self._owners: Final[dict[str, WorkerController]] = {}
-        self._own: Final[dict[WorkerController, str]] = {}
-        self._slots: Sequence[Slot] = ()
+    Attributes:
+        order: place -> item, by rank; equal ranks as collected.
+    """
 
-    def use(self, slots: Sequence[Slot]) -> None:
-        """Index into these slots from now on."""
-        self._slots = slots
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        """Nothing is ready yet; items are indices into ``slots``."""
+        self.order: Final = sorted(range(len(slots)), key=lambda index: slots[index].rank)
+        self._keys: Final[list[_Key]] = [(slot.rank[0], slot.affinity) for slot in slots]
+        self._places: Final = [0] * len(slots)
+        for place, index in enumerate(self.order):
+            self._places[index] = place
+        self._queues: Final[dict[_Key, list[int]]] = {}
+        """Heaps of places, none of them empty."""
+        self._phases: Final[Counter[Any]] = Counter()
+        self._firsts: Final[list[tuple[int, _Key]]] = []
+        """A heap with the first place of every key that no worker owns, and of some that have changed since."""
+        self._owners: Final[dict[_Key, WorkerController]] = {}
+        self._own: Final[dict[WorkerController, _Key]] = {}
 
-    def __bool__(self) -> bool:
-        """Whether anything is ready."""
-        return bool(self._queues)
+    def __len__(self) -> int:
+        """How many are ready."""
+        return self._phases.total()
 
-    def add(self, index: int, *, first: bool = False) -> None:
-        """Make an item ready, at the end of its affinity's queue or at its beginning."""
-        queue = self._queues.setdefault(self._slots[index].affinity, deque())
-        if first:
-            queue.appendleft(index)
-        else:
-            queue.append(index)
+    @property
+    def phases(self) -> list[Any]:
+        """The phases of which items are ready, in order."""
+        return sorted(self._phases)
+
+    def add(self, index: int) -> None:
+        """Make an item ready."""
+        key, place = self._keys[index], self._places[index]
+        queue = self._queues.setdefault(key, [])
+        heappush(queue, place)
+        self._phases[key[0]] += 1
+        if queue[0] == place:
+            self._offer(key)
 
     def take(self, node: WorkerController) -> int:
         """The next item for a worker; there must be one."""
-        affinity = self._choose(node)
-        queue = self._queues[affinity]
-        index = queue.popleft()
+        key = self._choose(node)
+        queue = self._queues[key]
+        place = heappop(queue)
         if not queue:
-            del self._queues[affinity]
-        return index
+            del self._queues[key]
+        self._phases[key[0]] -= 1
+        if not self._phases[key[0]]:
+            del self._phases[key[0]]
+        self._offer(key)
+        return self.order[place]
 
     def forget(self, node: WorkerController) -> None:
-        """A worker is gone: its affinity is free for another."""
-        affinity = self._own.pop(node, None)
-        if affinity is not None:
-            self._owners.pop(affinity, None)
+        """A worker is gone, or turns to something else: its affinity is free for another."""
+        key = self._own.pop(node, None)
+        if key is not None:
+            del self._owners[key]
+            self._offer(key)
 
-    def _choose(self, node: WorkerController) -> str | None:
+    def clear(self) -> None:
+        """Nothing is ready any more."""
+        self._queues.clear()
+        self._phases.clear()
+
+    def _offer(self, key: _Key) -> None:
+        if key in self._queues and key not in self._owners:
+            heappush(self._firsts, (self._queues[key][0], key))
+
+    def _choose(self, node: WorkerController) -> _Key:
+        phase = min(self._phases)
         own = self._own.get(node)
-        if own is not None and own in self._queues:
+        if own is not None and own[0] == phase and own in self._queues:
             return own
-        free = [affinity for affinity in self._queues if affinity is None or affinity not in self._owners]
-        if not free:  # help the worker that has most left of one affinity
-            return max(self._queues, key=lambda affinity: len(self._queues[affinity]))
-        chosen = min(free, key=lambda affinity: self._slots[self._queues[affinity][0]].rank)
+        free = self._first_free()
+        if free is None or free[0] != phase:  # help the worker that has most left of one affinity
+            owned = [key for key in self._owners if key[0] == phase and key in self._queues]
+            return max(owned, key=lambda key: len(self._queues[key]))
         self.forget(node)
-        if chosen is not None:
-            self._own[node] = chosen
-            self._owners[chosen] = node
-        return chosen
+        if free[1] is not None:
+            self._own[node] = free
+            self._owners[free] = node
+        return free
+
+    def _first_free(self) -> _Key | None:
+        """The key that no worker owns and whose first item ranks lowest."""
+        while self._firsts:
+            place, key = self._firsts[0]
+            if key not in self._owners and key in self._queues and self._queues[key][0] == place:
+                return key
+            heappop(self._firsts)
+        return None
 
 
 class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no type hints to inherit from
@@ -104,8 +150,9 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
         slots: how each id of the collection is scheduled; None when the session has no attempts.
         ready: items that may be sent.
         closed: gate -> the items that still have to end before it opens.
-        blocked: gate -> items that wait for it.
-        seconds: a moving average of what an item takes, for the length of the workers' queues.
+        blocked: gate -> items that wait for it; no item here has an open gate.
+        seconds: phase -> what an item of it takes, rather too long than too short, for the length of the workers'
+            queues. A phase starts with its longest, whatever the last one ended with.
     """
 
     def __init__(self, config: pytest.Config, log: Any, planner: Planner) -> None:
@@ -113,10 +160,10 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
         super().__init__(config, log)
         self._planner: Final = planner
         self.slots: Sequence[Slot] | None = None
-        self.ready: Final = ReadyItems()
+        self.ready = ReadyItems(())
         self.closed: Final[dict[str, set[int]]] = {}
         self.blocked: Final[dict[str, deque[int]]] = {}
-        self.seconds = 0.0
+        self.seconds: Final[dict[Any, float]] = {}
 
     # ------------------------------------------------ what xdist asks
 
@@ -127,7 +174,7 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
             return bool(super().tests_finished)
         if self.ready or self.blocked:
             return False
-        return all(len(pending) < 2 and all(map(self._open, pending)) for pending in self.node2pending.values())
+        return all(len(queue) < 2 and not self._holds_closed(queue) for queue in self.node2pending.values())
 
     @property
     def has_pending(self) -> bool:
@@ -136,9 +183,20 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
             return bool(super().has_pending)
         return bool(self.ready or self.blocked or any(self.node2pending.values()))
 
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        """A worker has collected. One that replaces another and has collected something else gets no work."""
+        super().add_node_collection(node, collection)
+        if self.slots is None or node in self.node2collection:
+            return
+        node.shutdown()
+        self._report_difference(node, collection)
+        if not self._takers():  # whoever is still to come has most likely collected something else too
+            self.ready.clear()
+            self.blocked.clear()
+
     def schedule(self) -> None:
         """Start sending, or go on after a worker was added."""
-        if self.collection is None and self._check_nodes_have_same_collection():
+        if self.collection is None and self._collections_agree():
             collection = next(iter(self.node2collection.values()))
             self.slots = self._planner(collection)
             if self.slots is not None:
@@ -155,7 +213,9 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
             super().mark_test_complete(node, item_index, duration)
             return
         self.node2pending[node].remove(item_index)
-        self.seconds += 0.2 * (duration - self.seconds)
+        phase = self.slots[item_index].rank[0]
+        recent = self.seconds.get(phase, duration)
+        self.seconds[phase] = max(duration, recent + RECENT * (duration - recent))
         self._settle(item_index)
         self._pump()
 
@@ -165,25 +225,28 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
             super().mark_test_pending(item)
             return
         assert self.collection is not None
-        self._enqueue(self.collection.index(item), first=True)
+        self._enqueue(self.collection.index(item))
         self._pump()
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """A worker is gone; gives the id of the item it was running, if it was."""
+        """A worker is gone; gives the id of the item it was running, if it was.
+
+        Raises:
+            KeyError: there is no such worker.
+        """
         if self.slots is None:
             crashed: str | None = super().remove_node(node)
             return crashed
-        pending = self.node2pending.pop(node)
+        queue = self.node2pending.pop(node)
         self.ready.forget(node)
-        if not pending:
-            return None
-        running = pending[0]
-        for index in reversed(pending[1:]):
-            self._enqueue(index, first=True)
-        self._settle(running)  # a crash is an outcome too: what waits for it would wait for ever
+        running = queue.pop(0) if queue and not _holds_only(node, queue) else None
+        for index in queue:
+            self._enqueue(index)
+        if running is not None:
+            self._settle(running)  # a crash is an outcome too: what waits for it would wait for ever
         self._pump()
         assert self.collection is not None
-        return self.collection[running]
+        return None if running is None else self.collection[running]
 
     def check_schedule(self, node: WorkerController, duration: float = 0) -> None:
         """Send more where a worker's queue is short."""
@@ -192,87 +255,134 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
         else:
             self._pump()
 
+    # ------------------------------------------------ collections
+
+    def _collections_agree(self) -> bool:
+        """As ``_check_nodes_have_same_collection``, which is left to report that they do not."""
+        first, *others = self.node2collection.values()
+        return all(other == first for other in others)
+
+    def _report_difference(self, node: WorkerController, collection: Sequence[str]) -> None:
+        assert self.collection is not None
+        other = next(iter(self.node2collection))
+        message = report_collection_diff(self.collection, collection, other.gateway.id, node.gateway.id)
+        report = pytest.CollectReport(node.gateway.id, "failed", message, result=[])
+        self.config.hook.pytest_collectreport(report=report)
+
     # ------------------------------------------------ gates
 
     def _open(self, index: int) -> bool:
         assert self.slots is not None
-        gate = self.slots[index].gate
-        return gate is None or gate not in self.closed
+        return self.slots[index].gate not in self.closed
+
+    def _holds_closed(self, queue: Sequence[int]) -> bool:
+        """Whether a queue ends with an item that must not start yet; no other of its items can be one."""
+        return bool(queue) and not self._open(queue[-1])
 
     def _enqueue_all(self, slots: Sequence[Slot]) -> None:
-        self.ready.use(slots)
+        self.ready = ReadyItems(slots)
         for index, slot in enumerate(slots):
             if slot.opens is not None:
                 self.closed.setdefault(slot.opens, set()).add(index)
-        for index in sorted(range(len(slots)), key=lambda index: (slots[index].rank, index)):
+        for index in self.ready.order:
             self._enqueue(index)
 
-    def _enqueue(self, index: int, *, first: bool = False) -> None:
+    def _enqueue(self, index: int) -> None:
         assert self.slots is not None
         gate = self.slots[index].gate
         if gate is not None and gate in self.closed:
             self.blocked.setdefault(gate, deque()).append(index)
         else:
-            self.ready.add(index, first=first)
+            self.ready.add(index)
 
     def _settle(self, index: int) -> None:
+        """An item has its outcome: open its gate, if it was the last."""
         assert self.slots is not None
         gate = self.slots[index].opens
-        waiting_for = None if gate is None else self.closed.get(gate)
-        if gate is None or waiting_for is None:
+        if gate is None or gate not in self.closed:
             return
-        waiting_for.discard(index)
-        if not waiting_for:
+        self.closed[gate].discard(index)
+        if not self.closed[gate]:
             del self.closed[gate]
             for blocked in self.blocked.pop(gate, ()):
                 self.ready.add(blocked)
 
     # ------------------------------------------------ sending
 
+    def _takers(self) -> list[WorkerController]:
+        """The workers that can be sent something."""
+        return [node for node in self.node2pending if not node.shutting_down and node in self.node2collection]
+
     def _pump(self) -> None:
         """Fill the workers' queues evenly, then release those that hold an item nothing will follow."""
-        nodes = [node for node in self.node2pending if not node.shutting_down and node in self.node2collection]
-        length = self._queue_length()
-        takers = deque(node for node in nodes if self._wants_more(self.node2pending[node], length))
-        batches: dict[WorkerController, list[int]] = {node: [] for node in takers}
-        while self.ready and takers:
-            node = takers.popleft()
-            index = self.ready.take(node)
-            self.node2pending[node].append(index)
-            batches[node].append(index)
-            if len(self.node2pending[node]) < length:
-                takers.append(node)
+        nodes = self._takers()
+        for phase in self.ready.phases:
+            self._fill(nodes, phase)
+            if phase in self.ready.phases:
+                return
+        for node in nodes:
+            self._release(node)
+
+    def _fill(self, nodes: Sequence[WorkerController], phase: Any) -> None:
+        length = self._queue_length(len(nodes), phase)
+        short = deque(node for node in nodes if self._wants_more(self.node2pending[node], length))
+        batches: dict[WorkerController, list[int]] = {node: [] for node in short}
+        while short and phase in self.ready.phases:
+            node = short.popleft()
+            batches[node].append(self.ready.take(node))
+            if len(self.node2pending[node]) + len(batches[node]) < length:
+                short.append(node)
         for node, batch in batches.items():
             if batch:
-                node.send_runtest_some(batch)
-        if not self.ready:
-            for node in nodes:
-                self._release(node)
+                self._send(node, batch)
 
     def _wants_more(self, queue: Sequence[int], length: int) -> bool:
         """Whether a queue is half empty, and its last item, which the next one would release, may start."""
-        return len(queue) < max(SHORTEST_QUEUE, length // 2) and (not queue or self._open(queue[-1]))
+        return len(queue) < max(SHORTEST_QUEUE, length // 2) and not self._holds_closed(queue)
 
-    def _queue_length(self) -> int:
-        if self.seconds <= 0:
+    def _queue_length(self, workers: int, phase: Any) -> int:
+        """As long as items are known to be short, and shorter towards the end, so that the workers end together."""
+        if not workers or phase not in self.seconds:
             return SHORTEST_QUEUE
-        return max(SHORTEST_QUEUE, min(LONGEST_QUEUE, int(QUEUE_SECONDS / self.seconds)))
+        length = min(LONGEST_QUEUE, len(self.ready) // (2 * workers), self.maxschedchunk or LONGEST_QUEUE)
+        if self.seconds[phase] > 0:
+            length = min(length, int(QUEUE_SECONDS / self.seconds[phase]))
+        return max(SHORTEST_QUEUE, length)
 
     def _release(self, node: WorkerController) -> None:
         """Nothing is ready: let a worker start the item it holds."""
         queue = self.node2pending[node]
         if len(queue) == 1 and self._open(queue[0]):
-            if self.blocked:  # a look-ahead that cannot start before its gate opens, since nothing follows it
-                gate = next(iter(self.blocked))
-                index = self.blocked[gate].popleft()
-                if not self.blocked[gate]:
-                    del self.blocked[gate]
-                queue.append(index)
-                node.send_runtest_some([index])
+            if self.blocked:
+                self._send(node, [self._look_ahead(queue[0])])
             else:
                 node.shutdown()
-        elif not queue and not self.blocked and not self._anything_held():
+        elif not queue and not self.blocked and not any(map(self._holds_closed, self.node2pending.values())):
             node.shutdown()
 
-    def _anything_held(self) -> bool:
-        return any(not self._open(index) for queue in self.node2pending.values() for index in queue)
+    def _look_ahead(self, held: int) -> int:
+        """A blocked item for the worker that holds ``held``, which can take nothing else until that one's gate opens.
+
+        Best is one that waits for ``held`` alone, else one whose gate lacks little.
+        """
+        assert self.slots is not None
+        gate = self.slots[held].opens
+        if gate not in self.blocked or len(self.closed[gate]) > 1:
+            gate = min(self.blocked, key=lambda gate: len(self.closed[gate]))
+        index = self.blocked[gate].popleft()
+        if not self.blocked[gate]:
+            del self.blocked[gate]
+        return index
+
+    def _send(self, node: WorkerController, batch: list[int]) -> None:
+        self.node2pending[node].extend(batch)
+        with suppress(OSError):  # it has just died; its queue is sent to others when pytest-xdist says so
+            node.send_runtest_some(batch)
+
+
+def _holds_only(node: WorkerController, queue: Sequence[int]) -> bool:
+    """Whether a worker that is gone had not started the one item of its queue: it knew none to follow.
+
+    ``shutting_down`` does not tell, since it is true of every worker that is gone.
+    """
+    return len(queue) == 1 and not getattr(node, "_shutdown_sent", True)

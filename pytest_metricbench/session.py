@@ -10,6 +10,7 @@ import signal
 import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -17,18 +18,20 @@ from typing import Any, Final
 import pytest
 
 from pytest_metricbench.analysis.summary import Summary
-from pytest_metricbench.collection import WIRE, AttemptItem, benches, sort_items
+from pytest_metricbench.attempts import Performed
+from pytest_metricbench.collection import LEARNED, AttemptItem, benches, sort_items
 from pytest_metricbench.contracts import CoverageRecord
 from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.definition.problems import DefinitionError
+from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.reporting.junit import coverage_properties
 from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
 from pytest_metricbench.store.journal import StoreError
-from pytest_metricbench.store.records import RecordError
 from pytest_metricbench.store.writing import StoreWriter
+from pytest_metricbench.wire import WireError
 
 AttemptKey = tuple[str, str, str, int]
 
@@ -110,6 +113,7 @@ class Controller:
             except (StoreError, OSError) as error:
                 raise pytest.UsageError(f"metricbench: {error}") from None
             self._runs[bench] = run
+            bench.deliver = partial(self._keep, run)
             self._requests += run.expected_requests()
         if self._runs:
             self._stop_in_order()
@@ -220,21 +224,29 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what an attempt learned, and leave its word on the report for whoever shows it."""
-        wire = getattr(report, WIRE, None)
-        if report.when != "call" or wire is None:
+        wire = getattr(report, LEARNED, None)
+        if report.when != "call" or wire is None or not wire.startswith("{"):
             return
         found = self.find(report.nodeid)
         if found is None or found[0] not in self._runs:
             return
         try:
             word = self._runs[found[0]].receive(found[1], wire)
-        except RecordError as error:
+        except WireError as error:
             word = "unmeasured"
             self._faults.append(f"{report.nodeid}: what arrived cannot be read ({error}); it counts as missing")
         except StoreError as error:
             word = "unmeasured"
             self._stop(str(error))
-        setattr(report, WIRE, word)
+        setattr(report, LEARNED, word)
+
+    def _keep(self, run: ExperimentRun, key: AttemptKey, performed: Performed, status: Status) -> str:
+        """Keep what an attempt of this process learned, at once."""
+        try:
+            return run.keep(key, performed.new, status)
+        except StoreError as error:
+            self._stop(str(error))
+            return "unmeasured"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
@@ -242,12 +254,12 @@ class Controller:
         found = self.find(crashitem)
         if found is not None:
             report.when = "call"
-            setattr(report, WIRE, crash_to_wire(*found, str(report.longrepr)))
+            setattr(report, LEARNED, crash_to_wire(*found, str(report.longrepr)))
 
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
         """Letters and words for what became of an attempt or a request that was measured."""
         if report.when == "call" and report.passed:
-            return _WORDS.get(getattr(report, WIRE, ""))
+            return _WORDS.get(getattr(report, LEARNED, ""))
         return None
 
     def _stop(self, message: str) -> None:
@@ -322,7 +334,7 @@ class Controller:
                 duration=record.duration if when == "call" and not reused else 0.0,
             )
             if when == "call":
-                setattr(report, WIRE, "reused" if reused else record.outcome)
+                setattr(report, LEARNED, "reused" if reused else record.outcome)
             hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
 

@@ -9,7 +9,7 @@ from random import Random
 
 KEYWORDS = {
     "refund": ("refund", "money back"),
-    "replacement": ("in pieces", "new one", "does not work"),
+    "replacement": ("in pieces", "replace", "new one"),
     "tracking": ("where is", "parcel", "not arrived"),
     "cancellation": ("cancel",),
     "redirection": ("new address", "moved"),

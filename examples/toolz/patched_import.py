@@ -5,7 +5,6 @@ size and the second of its source alone: two mutants of equal length, written wi
 share it, and the second would run the first one's code and look like a survivor.
 """
 
-import hashlib
 import importlib.util
 import re
 import sys
@@ -107,7 +106,8 @@ class PatchedModule:
         self.source = patch.apply(original.read_text(encoding="utf-8"))
         # Tracebacks name the patch, and code objects can be told from those of the installed file.
         self.filename = f"{original} (with {patch.name})"
-        self.sha256 = hashlib.sha256(self.source.encode("utf-8")).hexdigest()
+        # What Python itself tells sources apart by; hashlib would take longer to import than this module to run.
+        self.source_hash = importlib.util.source_hash(self.source.encode("utf-8")).hex()
 
     def install(self) -> None:
         """Put this finder before all others.

@@ -11,7 +11,7 @@ installed source, or none. The argument is the requirement that the installed so
 An exit status other than 0 means that the library under test cannot even be imported: the attempt died.
 
 The test is called directly. These tests are plain functions without fixtures, and a pytest process for each would
-take 5 to 20 times as long as the test with its imports.
+take 2 to 20 times as long as the test with its imports.
 """
 
 import importlib
@@ -71,7 +71,7 @@ def attempt(package: Path, variant: dict[str, Any], task: dict[str, Any]) -> dic
         if patched is not None:
             patched.prove_loaded(tests)
         passed = run(test)
-    source = None if patched is None else {"module": patched.module, "sha256": patched.sha256}
+    source = None if patched is None else {"module": patched.module, "source_hash": patched.source_hash}
     return {"passed": passed, "patched": source}
 
 

@@ -36,11 +36,11 @@ def why_undefined(x: FloatArray, y: FloatArray, x_name: str = "x", y_name: str =
     if len(x) < MINIMUM_PAIRS:
         return f"{_pairs(len(x))}; at least {MINIMUM_PAIRS} are needed"
     for values, name in ((x, x_name), (y, y_name)):
-        low, high = float(np.min(values)), float(np.max(values))
+        low, high = float(np.min(values)) + 0.0, float(np.max(values)) + 0.0  # no -0.0 in words
         if low == high:
-            return f"{name} is {low:.12g} in all {len(values)} pairs"
+            return f"{name} is {low:.12g} in every pair"
         if high - low <= NEARLY_CONSTANT * max(abs(low), abs(high)):
-            return f"{name} is nearly constant (about {high:.6g}) in all {len(values)} pairs"
+            return f"{name} is nearly constant (about {high:.6g} in every pair)"
     return None
 
 
@@ -88,6 +88,8 @@ def inversions(level: IntArray) -> int:
     stands before a zero; the stable sort by the bits seen so far keeps the order within groups.
     """
     total, order = 0, level
+    if not len(level):
+        return 0
     for bit in range(max(int(level.max(initial=0)).bit_length() - 1, 0), -1, -1):
         group, ones = order >> (bit + 1), (order >> bit) & 1
         before = np.cumsum(ones) - ones

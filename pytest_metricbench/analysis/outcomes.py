@@ -4,23 +4,25 @@ An attempt that died has a null entry for every score of its task and counts as 
 one has no entry and counts nowhere. Whether an attempt passed is no part of its record: it is decided here.
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pytest_metricbench.analysis.figures import whole_text
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summary import AttemptValue
-from pytest_metricbench.contracts import AttemptRecord, OutcomeKind, OutputKind, ScoreValue, value_to_json, value_type
+from pytest_metricbench.contracts import AttemptRecord, OutputKind, ScoreValue, value_to_json, value_type
 from pytest_metricbench.definition.experiment import BASELINE, Case, ScorePolicy, Task, Variant
+from pytest_metricbench.definition.scoring import status
 
-Status: TypeAlias = Literal["passed", "missed", "died", "unmeasured"]
 DEFAULT_PRIMARY: Final = "reward"
+_PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")
 _UNCOUNTED: Final = ("label", "measurement")
 
 
 def passes(value: ScoreValue, pass_at_least: float) -> bool:
-    """Whether a value passes: a boolean when it is true, a number when it is at least the threshold; NaN never.
+    """Whether a value of a score passes: a boolean when it is true, a number from the threshold on; NaN never.
 
     The one threshold of the ``score`` key holds for every score that counts, not only for the primary one.
     """
@@ -29,25 +31,13 @@ def passes(value: ScoreValue, pass_at_least: float) -> bool:
     return isinstance(value, int | float) and value >= pass_at_least
 
 
-def attempt_status(
-    outcome: OutcomeKind, scores: Mapping[str, ScoreValue], primary: str, pass_at_least: float
-) -> Status:
-    """What an attempt counts as, by its primary score.
+def primary_score(results: Results) -> str:
+    """The one score that decides in all of an experiment.
 
-    A scored attempt without the primary score, or with a text for it, is unmeasured; an explicit null is died.
+    The declared one, else the only one that its scored attempts have, else ``reward``. An attempt that alone has
+    another single score is judged by that while it runs, and is unmeasured here.
     """
-    if outcome != "scored":
-        return outcome
-    if primary not in scores or isinstance(scores[primary], str):
-        return "unmeasured"
-    value = scores[primary]
-    if value is None:
-        return "died"
-    return "passed" if passes(value, pass_at_least) else "missed"
-
-
-def primary_score(policy: ScorePolicy, results: Results) -> str:
-    """The score that decides: the declared one, else the only one that any scored attempt has, else ``reward``."""
+    policy = results.experiment.score
     if policy.primary is not None:
         return policy.primary
     seen: set[str] = set()
@@ -57,6 +47,11 @@ def primary_score(policy: ScorePolicy, results: Results) -> str:
             if len(seen) > 1:
                 return DEFAULT_PRIMARY
     return seen.pop() if seen else DEFAULT_PRIMARY
+
+
+def entry_passes(entry: AttemptValue, pass_at_least: float) -> bool:
+    """Whether an entry of a score that counts passes."""
+    return entry.value == "Infinity" or passes(entry.value, pass_at_least)
 
 
 @dataclass(slots=True)
@@ -111,48 +106,28 @@ class CaseOutcomes:
         """The scores that count at some task, sorted."""
         return sorted(set().union(*self.counting.values()))
 
-    def variant(self, variant_id: str) -> Variant:
-        """The variant of that id; the case has it."""
-        return next(variant for variant in self.case.variants if variant.id == variant_id)
 
-
-def natural_key(name: str) -> tuple[list[tuple[int, int, str]], str]:
+def natural_key(name: str) -> tuple[list[tuple[bool, int, str]], str]:
     """Sorts ids as people count: ``s2`` before ``s10``; independent of everything but the id."""
-    parts: list[tuple[int, int, str]] = []
-    digits = text = ""
-    for character in name:
-        if character.isascii() and character.isdigit():
-            if text:
-                parts.append((1, 0, text))
-                text = ""
-            digits += character
-            continue
-        if digits:
-            parts.append((0, int(digits), ""))
-            digits = ""
-        text += character
-    if digits:
-        parts.append((0, int(digits), ""))
-    if text:
-        parts.append((1, 0, text))
-    return parts, name
+    parts = ((part, part[0] not in "0123456789") for part in _PARTS.findall(name))
+    return [(text, 0, part) if text else (text, int(part), "") for part, text in parts], name
 
 
 def case_outcomes(results: Results, case: Case, primary: str) -> CaseOutcomes:
     """Every attempt of a case as an entry, or as the absence of one."""
-    policy = results.experiment.score
+    policy = replace(results.experiment.score, primary=primary)
     tasks = tuple(sorted(case.tasks, key=lambda task: natural_key(task.id)))
     records = {
         (variant.id, task.id): _records(results, case, variant, task) for variant in case.variants for task in tasks
     }
-    kinds = {task.id: _kinds(task.id, case, records, policy, primary) for task in tasks}
+    kinds = {task.id: _kinds(task.id, case, records, policy) for task in tasks}
     cells = {
-        variant.id: {
-            task.id: _cell(results, (case.id, variant.id, task), records[variant.id, task.id], kinds[task.id], primary)
-            for task in tasks
-        }
+        variant.id: {task.id: _cell(policy, records[variant.id, task.id], kinds[task.id], primary) for task in tasks}
         for variant in case.variants
     }
+    for variant in case.variants:
+        for task in tasks:
+            _add_absent(results, (case.id, variant.id, task.id), task.attempts, cells[variant.id][task.id])
     counting = {
         task: frozenset(name for name, kind in named.items() if kind not in _UNCOUNTED) for task, named in kinds.items()
     }
@@ -170,7 +145,6 @@ def _kinds(
     case: Case,
     records: Mapping[tuple[str, str], list[AttemptRecord]],
     policy: ScorePolicy,
-    primary: str,
 ) -> dict[str, OutputKind]:
     """The scores of a task with their kinds: declared ones, the primary, and those that any variant has there.
 
@@ -187,40 +161,43 @@ def _kinds(
     for name in sorted(inferred):
         types = inferred[name] - {"NoneType"}
         kinds[name] = "label" if "str" in types else "boolean" if types == {"bool"} else "continuous"
-    if kinds.get(primary, "label") in _UNCOUNTED:
-        kinds[primary] = "continuous"
+    if policy.primary is not None and kinds.get(policy.primary, "label") in _UNCOUNTED:
+        kinds[policy.primary] = "continuous"
     return dict(sorted(kinds.items()))
 
 
-def _cell(
-    results: Results,
-    place: tuple[str, str, Task],
-    records: list[AttemptRecord],
-    kinds: Mapping[str, OutputKind],
-    primary: str,
-) -> Cell:
-    case, variant, task = place
-    policy = results.experiment.score
+def _cell(policy: ScorePolicy, records: list[AttemptRecord], kinds: Mapping[str, OutputKind], primary: str) -> Cell:
+    """What the records of one variant at one task say."""
     cell = Cell()
     for record in records:
-        cell.reused += record.key in results.reused
-        status = attempt_status(record.outcome, record.scores, primary, policy.pass_at_least)
-        if status == "unmeasured":
+        word = status(policy, record)
+        if word == "unmeasured":
             cell.unmeasured += 1
             continue
         cell.n += 1
-        cell.passed += status == "passed"
-        cell.died += status == "died"
-    if len(records) < task.attempts:
-        keys = ((case, variant, task.id, slot) for slot in range(1, task.attempts + 1))
-        absent = [key for key in keys if key not in results.attempts]
-        cell.outside = sum(1 for key in absent if key in results.outside)
-        cell.missing = len(absent) - cell.outside
+        cell.passed += word == "passed"
+        cell.died += word == "died"
     for name, kind in kinds.items():
         cell.values[name] = entries = _entries(records, name, kind)
         if kind not in _UNCOUNTED:
-            cell.tallies[name] = Tally(len(entries), sum(1 for entry in entries if _entry_passes(entry, policy)))
+            passed = sum(1 for entry in entries if entry_passes(entry, policy.pass_at_least))
+            cell.tallies[name] = Tally(len(entries), passed)
+    cell.tallies[primary] = Tally(cell.n, cell.passed)
     return cell
+
+
+def _add_absent(results: Results, place: tuple[str, str, str], attempts: int, cell: Cell) -> None:
+    """Count the attempts that have no record, and those that were reused."""
+    if not results.reused and cell.n + cell.unmeasured == attempts:
+        return
+    for slot in range(1, attempts + 1):
+        key = (*place, slot)
+        if key in results.attempts:
+            cell.reused += key in results.reused
+        elif key in results.outside:
+            cell.outside += 1
+        else:
+            cell.missing += 1
 
 
 def _entries(records: list[AttemptRecord], name: str, kind: OutputKind) -> tuple[AttemptValue, ...]:
@@ -240,9 +217,3 @@ def _entries(records: list[AttemptRecord], name: str, kind: OutputKind) -> tuple
                 value = str(whole_text(value))
             entries.append(AttemptValue(record.trial_id, value_type(value), value_to_json(value)))
     return tuple(entries)
-
-
-def _entry_passes(entry: AttemptValue, policy: ScorePolicy) -> bool:
-    if entry.value == "Infinity":
-        return True
-    return passes(entry.value, policy.pass_at_least)

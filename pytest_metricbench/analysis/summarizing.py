@@ -43,7 +43,7 @@ def summarize(results: Results) -> Summary:
     A pure function: the same results give the same summary, whatever the order of tasks, subsets and records.
     """
     experiment = results.experiment
-    primary = primary_score(experiment.score, results)
+    primary = primary_score(results)
     ks = computed_ks(experiment)
     settings = _settings(experiment, primary)
     cases = {case.id: _analyse(results, case, primary, ks) for case in experiment.cases}

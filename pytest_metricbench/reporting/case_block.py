@@ -24,6 +24,7 @@ MOST_VARIANTS: Final = 12
 """Mutants that the table of variants holds; of more, the worst and the best five."""
 ENDS: Final = 5
 _ID_WIDTH: Final = 24
+_SHORT_ID_WIDTH: Final = 16
 
 
 def case_block(name: str, case: CaseSummary, settings: Settings, width: int) -> list[Line]:
@@ -53,10 +54,10 @@ def case_headline(name: str, case: CaseSummary, width: int) -> list[Line]:
     parts += [counted(controls, "control")] if controls else []
     each, rest = divmod(case.counts.declared, len(case.tasks) * len(case.variants))
     aside = "" if rest else f", {counted(each, 'attempt')} each"
-    return [
-        line(("case ", ""), (name, "bold"), f": {parts[0]}, {' + '.join(parts[1:])}{aside}"),
-        *paragraph(attempts_text(case.counts), width),
-    ]
+    made_of = f"{parts[0]}, {' + '.join(parts[1:])}{aside}"
+    fits = len(f"case {name}: {made_of}") <= width
+    head = [line("case ", (name, "bold"), f": {made_of}")] if fits else paragraph(f"case {name}: {made_of}", width)
+    return [*head, *paragraph(attempts_text(case.counts), width)]
 
 
 def attempts_text(counts: Counts) -> str:
@@ -71,24 +72,37 @@ def attempts_text(counts: Counts) -> str:
 
 
 def variants_table(name: str, case: CaseSummary, settings: Settings, width: int) -> list[Line]:
-    """Verdicts and pass@k of the primary score, one variant a line."""
+    """Verdicts and pass@k of the primary score, one variant a line.
+
+    Where not everything fits, names are shortened first; then the last columns go, and the interval of pass@k last.
+    """
     shown, left_out = _shown_variants(case, settings)
-    columns = [Column("variant", [_label(variant, case) for variant in shown], "<")]
-    for word in Verdicts.model_fields:
-        if word in ("solved", "flaky", "failed") or any(
-            getattr(variant.verdicts, word) for variant in case.variants.values()
-        ):
-            numbers = [str(getattr(case.variants[variant].verdicts, word)) for variant in shown]
-            columns.append(Column(word, numbers, gap=2 if len(columns) == 1 else 1))
-    means = [_pass_columns(case, shown, settings.primary, detailed) for detailed in (True, False)]
-    wide = [*columns, *means[0]]
-    enough = len(columns) + min(1, len(means[0]))
-    columns = wide if len(fitting(wide, width)) >= enough else [*columns, *means[1]]
+    verdicts = _verdict_columns(case, shown)
+    for id_width, detailed in ((_ID_WIDTH, True), (_SHORT_ID_WIDTH, True), (_SHORT_ID_WIDTH, False)):
+        names = Column("variant", [_label(variant, case, id_width) for variant in shown], "<")
+        means = _pass_columns(case, shown, settings.primary, detailed)
+        columns = [names, *verdicts, *means]
+        fit = len(fitting(columns, width))
+        if fit == len(columns) or (id_width < _ID_WIDTH and fit > len(columns) - len(means)):
+            break
     between = f"{left_out} more mutants between these: summary.json, cases.{name}.variants"
     lines = table(columns, width, (1 + ENDS, between) if left_out else None)
     if any("/" in cell for column in fitting(columns, width) if "@" in column.head for cell in column.cells):
         lines += paragraph(f"/n: over n of the {len(case.tasks)} tasks", width, "light")
     return lines
+
+
+def _verdict_columns(case: CaseSummary, shown: list[str]) -> list[Column]:
+    """Tasks by verdict; of the last two, those that there are."""
+    words = [
+        word
+        for word in Verdicts.model_fields
+        if word in ("solved", "flaky", "failed") or any(getattr(v.verdicts, word) for v in case.variants.values())
+    ]
+    return [
+        Column(word, [str(getattr(case.variants[name].verdicts, word)) for name in shown], gap=1 if index else 2)
+        for index, word in enumerate(words)
+    ]
 
 
 def _shown_variants(case: CaseSummary, settings: Settings) -> tuple[list[str], int]:
@@ -105,10 +119,10 @@ def _shown_variants(case: CaseSummary, settings: Settings) -> tuple[list[str], i
     return [BASELINE, *ranked[:ENDS], *ranked[-ENDS:]], len(mutants) - 2 * ENDS
 
 
-def _label(name: str, case: CaseSummary) -> str:
+def _label(name: str, case: CaseSummary, width: int) -> str:
     if not case.variants[name].valid:
-        return f"{shortened(name, _ID_WIDTH - 10)} (invalid)"
-    return shortened(name, _ID_WIDTH)
+        return f"{shortened(name, width - len(' (invalid)'))} (invalid)"
+    return shortened(name, width)
 
 
 def _pass_columns(case: CaseSummary, shown: list[str], score: str, detailed: bool) -> list[Column]:

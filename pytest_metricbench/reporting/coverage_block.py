@@ -14,6 +14,7 @@ from pytest_metricbench.reporting.layout import (
     counted,
     first_names,
     fitting,
+    line,
     paragraph,
     shortened,
     table,
@@ -23,6 +24,8 @@ from pytest_metricbench.reporting.layout import (
 MOST_SIZES: Final = 8
 """Sizes that the table of sizes holds; of more, the smallest and the largest."""
 MOST_REASONS: Final = 6
+OUTSIDE: Final = "needs attempts that are outside this part and not in the store"
+_NARROW: Final = 60
 _SYSTEM_WIDTH: Final = 20
 _SCORES: Final[dict[MutationScore, str]] = {"kill_share": "kill share", "mean_drop": "mean drop"}
 _METHODS: Final[tuple[tuple[str, Callable[[Correlation], Figure]], ...]] = (
@@ -86,7 +89,11 @@ def correlation_table(case: CaseSummary, score: MutationScore, width: int) -> li
     if not found or not case.subsets or not case.kills:
         return []
     title = f"does coverage predict the {_SCORES[score]}?"
+    if all(correlation.kendall.value is None for by_size in found.values() for correlation in _all_of(by_size)):
+        return [line((title, "bold"), f"  {UNAVAILABLE}")]
     labels = _labels(found)
+    if width < _NARROW:
+        title = f"{_SCORES[score]} by coverage"
     first: CorrelationBySize = next(iter(found.values()))
     sizes, left_out = _sizes_that_fit(list(first.by_size), width - max(len(title), *(len(text) for text in labels)))
     correlations = [(method, correlation) for correlation in found.values() for _, method in _METHODS]
@@ -100,6 +107,10 @@ def correlation_table(case: CaseSummary, score: MutationScore, width: int) -> li
     for text in _notes(first, left_out):
         lines += paragraph(text, width, "light", indent="  ")
     return lines
+
+
+def _all_of(found: CorrelationBySize) -> list[Correlation]:
+    return [found.overall, *found.by_size.values()]
 
 
 def _coefficients(head: str, subsets: int, figures: list[Figure]) -> Column:
@@ -140,36 +151,63 @@ def _notes(found: CorrelationBySize, left_out: int) -> Iterator[str]:
 def unavailable_block(case: CaseSummary, settings: Settings, width: int) -> list[Line]:
     """Figures without a value, each reason once with everything that it takes away."""
     by_reason: dict[str, list[str]] = {}
-    for subject, reason in _unavailable(case, settings):
+    for subject, figure in _unavailable(case, settings):
+        reason = OUTSIDE if figure.outside else figure.reason or ""
         if subject not in by_reason.setdefault(reason, []):
             by_reason[reason].append(subject)
-    texts = [f"{first_names(subjects, 3)}: {reason}" for reason, subjects in by_reason.items()]
+    texts = [f"{'; '.join(_few(subjects))}: {reason}" for reason, subjects in by_reason.items()]
+    texts += list(_dropped(case, settings))
     if len(texts) > MOST_REASONS:
         texts = [*texts[:MOST_REASONS], f"and {len(texts) - MOST_REASONS} more reasons: summary.json"]
     return block(UNAVAILABLE, texts, width, "yellow")
 
 
-def _unavailable(case: CaseSummary, settings: Settings) -> Iterator[tuple[str, str]]:
+def _few(subjects: list[str], most: int = 4) -> list[str]:
+    return subjects if len(subjects) <= most else [*subjects[:most], f"{len(subjects) - most} more"]
+
+
+def _unavailable(case: CaseSummary, settings: Settings) -> Iterator[tuple[str, Figure]]:
+    """What the terminal shows as unavailable; of invalid mutants the table says so itself."""
+    means: dict[str, dict[str, list[str]]] = {}
+    figures: dict[str, Figure] = {}
     for name, variant in case.variants.items():
-        if not variant.valid:
-            continue
         for k, figure in variant.pass_at_k.get(settings.primary, {}).items():
-            if figure.reason is not None:
-                yield f"pass@{k} of {name}", figure.reason
-    if case.pool.mean_drop.reason not in (None, case.pool.kill_share.reason) and case.kills:
-        yield "mean drop", case.pool.mean_drop.reason or ""
+            if figure.reason is not None and variant.valid:
+                means.setdefault(figure.reason, {}).setdefault(f"pass@{k}", []).append(name)
+                figures[figure.reason] = figure
+    for reason, by_k in means.items():
+        for k, names in by_k.items():
+            yield f"{k} of {first_names(names, 3)}", figures[reason]
+    if case.kills and case.pool.mean_drop.reason not in (None, case.pool.kill_share.reason):
+        yield "mean drop", case.pool.mean_drop
     for system, coverage in case.pool.coverage.items():
         if coverage.reason is not None:
-            yield f"{system} coverage of the pool", coverage.reason
-    for system, by_score in case.correlation.items():
-        if case.subsets and case.kills:
+            yield f"{system} coverage of the pool", coverage
+    if case.subsets and case.kills:
+        for system, by_score in case.correlation.items():
             yield from _unavailable_correlations(system, by_score[settings.mutation_score])
 
 
-def _unavailable_correlations(system: str, found: CorrelationBySize) -> Iterator[tuple[str, str]]:
-    total = found.overall.pairs + sum(len(subsets) for subsets in found.overall.dropped.values())
-    for reason, subsets in found.overall.dropped.items():
-        yield f"{system}, {len(subsets)} of {counted(total, 'subset')} ({first_names(subsets, 3)})", reason
-    for size, correlation in (*found.by_size.items(), ("", found.overall)):
-        if correlation.kendall.reason is not None:
-            yield f"{system}, size {size}" if size else f"{system}, all sizes", correlation.kendall.reason
+def _unavailable_correlations(system: str, found: CorrelationBySize) -> Iterator[tuple[str, Figure]]:
+    """Of one system, sizes with one reason together."""
+    sizes: dict[str, list[str]] = {}
+    figures: dict[str, Figure] = {}
+    for size, correlation in (*found.by_size.items(), ("all", found.overall)):
+        figure = correlation.kendall
+        if figure.reason is not None:
+            reason = OUTSIDE if figure.outside else figure.reason
+            sizes.setdefault(reason, []).append(size)
+            figures[reason] = figure
+    for reason, named in sizes.items():
+        yield f"{system} at size {first_names(named, 6)}", figures[reason]
+
+
+def _dropped(case: CaseSummary, settings: Settings) -> Iterator[str]:
+    """Subsets that are in no pair of a correlation that the others make."""
+    for system, by_score in case.correlation.items():
+        overall = by_score[settings.mutation_score].overall
+        if overall.kendall.outside or not case.kills:
+            continue
+        for reason, subsets in overall.dropped.items():
+            of = f"{len(subsets)} of {counted(len(case.subsets), 'subset')}"
+            yield f"{system}, {of} ({first_names(subsets, 3)}): {reason}"

@@ -6,6 +6,7 @@ Pure text from a summary: whatever is printed stands in ``summary.json`` under a
 from collections.abc import Iterator
 from typing import Final
 
+from pytest_metricbench.analysis.figures import Figure
 from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.reporting.case_block import attempts_text, case_block
@@ -16,7 +17,10 @@ from pytest_metricbench.reporting.layout import (
     Line,
     Style,
     block,
+    first_names,
     line,
+    listing,
+    named,
     one_line,
     paragraph,
     shortened,
@@ -29,7 +33,10 @@ MOST_BLOCKS: Final = 3
 """Cases that get a block each; more get one line each."""
 MOST_CASES: Final = 20
 """Lines of the table of cases; of more, the worst and the best ten by mutation score."""
+MOST_SURVIVORS: Final = 8
+MOST_PROBLEMS: Final = 6
 MINIMUM_WIDTH: Final = 40
+_WORD_WIDTH: Final = 6
 _MOST_DIGITS: Final = 12
 _WORDS: Final[dict[bool | None, tuple[str, Style]]] = {
     True: ("ok", "green"),
@@ -57,7 +64,12 @@ def section_lines(
     width = max(width, MINIMUM_WIDTH)
     blocks = [_part(summary, width), _problems(summary, width)]
     if brief or len(summary.cases) > MOST_BLOCKS:
-        blocks += [paragraph(attempts_text(summary.counts), width), _cases_table(summary, width)]
+        blocks += [
+            paragraph(attempts_text(summary.counts), width),
+            _cases_table(summary, width),
+            _survivors(summary, width),
+            _unavailable(summary, width),
+        ]
     else:
         blocks += [case_block(name, case, summary.settings, width) for name, case in summary.cases.items()]
     blocks.append(_gates(summary, width))
@@ -81,7 +93,9 @@ def _part(summary: Summary, width: int) -> list[Line]:
 
 
 def _problems(summary: Summary, width: int) -> list[Line]:
-    return block("problems", summary.problems, width, "red")
+    more = len(summary.problems) - MOST_PROBLEMS
+    texts = [*summary.problems[:MOST_PROBLEMS], *([f"and {more} more: summary.json, problems"] if more > 0 else [])]
+    return block("problems", texts, width, "red")
 
 
 # ---------------------------------------------------------------- many cases
@@ -120,6 +134,35 @@ def _killed(case: CaseSummary) -> str:
     return f"{share.killed} of {share.mutants} = {two_digits(share.value)}"
 
 
+def _survivors(summary: Summary, width: int) -> list[Line]:
+    """The blind spots of all cases; which case a mutant is of, where there are several."""
+    prefix = "" if len(summary.cases) == 1 else "{case}::"
+    found = [
+        (prefix.format(case=name) + survivor.mutant, survivor.description)
+        for name, case in summary.cases.items()
+        for survivor in case.survivors
+    ]
+    texts = named(found[:MOST_SURVIVORS], width)
+    if len(found) > len(texts):
+        texts.append(f"and {len(found) - len(texts)} more: summary.json, survivors")
+    return listing("survived", texts, width, "yellow")
+
+
+def _unavailable(summary: Summary, width: int) -> list[Line]:
+    """Why figures of the table of cases are missing, each reason once."""
+    by_reason: dict[str, list[str]] = {}
+    for name, case in summary.cases.items():
+        figures: list[tuple[str, Figure]] = [("mutants killed", case.pool.kill_share)] if case.kills else []
+        baseline = case.variants[BASELINE].pass_at_k.get(summary.settings.primary, {})
+        figures += [(f"pass@{k}", figure) for k, figure in list(baseline.items())[:1]]
+        for system, by_score in case.correlation.items():
+            figures.append((f"tau-b {system}", by_score[summary.settings.mutation_score].overall.kendall))
+        for what, figure in figures:
+            if figure.reason is not None:
+                by_reason.setdefault(figure.reason, []).append(f"{name} {what}")
+    return block(UNAVAILABLE, [f"{first_names(found, 3)}: {reason}" for reason, found in by_reason.items()], width)
+
+
 def _shown_cases(summary: Summary) -> tuple[list[str], int]:
     names = list(summary.cases)
     if len(names) <= MOST_CASES:
@@ -140,14 +183,19 @@ def _shown_cases(summary: Summary) -> tuple[list[str], int]:
 def _gates(summary: Summary, width: int) -> list[Line]:
     """Every gate with its figure; below one that does not hold, why, where its figure does not say it."""
     lines: list[Line] = []
-    column = min(max((len(one_line(gate.text)) for gate in summary.gates), default=0), width - LABEL_WIDTH - 18)
+    indent = LABEL_WIDTH + _WORD_WIDTH
+    column = max((len(one_line(gate.text)) for gate in summary.gates), default=0)
     for index, gate in enumerate(summary.gates):
         word, style = _WORDS[gate.holds]
+        text = f"{one_line(gate.text):<{column}}  {gate_value(gate)}"
+        if len(text) > width - indent:
+            text = f"{one_line(gate.text)}: {gate_value(gate)}"
+        first, *rest = paragraph(text, width - indent) if len(text) > width - indent else [line(text)]
         label = "gates" if index == 0 else ""
-        text = f"{shortened(one_line(gate.text), column):<{column}}"
-        lines.append(line((f"{label:<{LABEL_WIDTH}}", "bold"), (f"{word:<6}", style), f"{text}  {gate_value(gate)}"))
+        lines.append(line((f"{label:<{LABEL_WIDTH}}", "bold"), (f"{word:<{_WORD_WIDTH}}", style), first.text))
+        lines += [line(" " * indent, found.text) for found in rest]
         if gate.holds is not True and gate.reason is not None and (gate.value is None or len(gate.checks) > 1):
-            lines += paragraph(gate.reason, width, indent=" " * (LABEL_WIDTH + 6))
+            lines += paragraph(gate.reason, width, indent=" " * indent)
     return lines
 
 
@@ -178,19 +226,23 @@ def _next(summary: Summary, width: int, summary_path: str | None) -> list[Line]:
 
 
 def _hints(summary: Summary) -> Iterator[str]:
-    """The next useful things, the most pressing first."""
-    for name, case in summary.cases.items():
-        of_case = "" if len(summary.cases) == 1 else f" of {name}"
-        if case.baseline_check.holds is False:
-            yield f"make some attempt of the baseline{of_case} pass first: its mutants say nothing before"
+    """The next useful things, the most pressing first; of each kind only the first."""
+    several = len(summary.cases) > 1
+    broken = [name for name, case in summary.cases.items() if case.baseline_check.holds is False]
+    if broken:
+        of_case = f" of {broken[0]}" if several else ""
+        yield f"make some attempt of the baseline{of_case} pass first: its mutants say nothing before"
     if summary.counts.unmeasured or summary.counts.missing:
         yield "run the same command again: what was measured is reused, only the rest runs"
-    for name, case in summary.cases.items():
-        of_case = "" if len(summary.cases) == 1 else f" to {name}"
-        if case.survivors:
-            yield f"add a task{of_case} that {case.survivors[0].mutant} fails, or mark it `equivalent:` with the reason"
-    for case in summary.cases.values():
-        for system, by_score in case.correlation.items():
-            overall = by_score[summary.settings.mutation_score].overall
-            if case.subsets and overall.pairs >= 3 and overall.distinct_scores == 1:
-                yield f"draw smaller subsets: all kill the same mutants, so {system} has nothing to predict"
+    survivors = [(name, case.survivors[0].mutant) for name, case in summary.cases.items() if case.survivors]
+    if survivors:
+        to_case = f" to {survivors[0][0]}" if several else ""
+        yield f"add a task{to_case} that {survivors[0][1]} fails, or mark it `equivalent:` with the reason"
+    if any(_kills_alike(case, summary.settings) for case in summary.cases.values()):
+        yield "draw smaller subsets: all kill equally much, so no coverage can predict it"
+
+
+def _kills_alike(case: CaseSummary, settings: Settings) -> bool:
+    """Whether a correlation is unavailable because all subsets have one mutation score."""
+    overall = [by_score[settings.mutation_score].overall for by_score in case.correlation.values()]
+    return any(found.pairs >= 3 and found.distinct_scores == 1 for found in overall)

@@ -44,9 +44,14 @@ class Layout:
         """Held by the one process that writes."""
         return self.root / "lock"
 
+    @property
+    def workspaces(self) -> Path:
+        """Where attempts leave what they leave: ``<case>/<variant>/<task>/<trial id>`` below it."""
+        return self.root / "attempts"
+
     def workspace(self, case: str, variant: str, task: str, trial_id: str) -> Path:
         """What an attempt left."""
-        return self.root / "attempts" / case / variant / task / trial_id
+        return self.workspaces / case / variant / task / trial_id
 
     def coverage_folder(self, case: str, system: str, subset: str) -> Path:
         """What a coverage request left."""

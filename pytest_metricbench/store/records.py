@@ -9,11 +9,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, Goals, ScoreValue, value_to_json
 
 _ATTEMPT: Final = TypeAdapter(AttemptRecord)
 _COVERAGE: Final = TypeAdapter(CoverageRecord)
+
+
+_encode: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 
 
 class RecordError(ValueError):
@@ -73,7 +77,11 @@ def goals_to_json(goals: Goals) -> dict[str, Any]:
 
 def to_line(value: Mapping[str, Any]) -> str:
     """A JSON value as one line of ASCII."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    try:
+        text = to_json(value).decode("ascii")
+    except (UnicodeDecodeError, PydanticSerializationError):  # beyond ASCII, or a lone surrogate
+        return _encode(value)
+    return text
 
 
 def attempt_from_line(line: bytes | str) -> AttemptRecord:
@@ -84,18 +92,6 @@ def attempt_from_line(line: bytes | str) -> AttemptRecord:
     """
     try:
         return _ATTEMPT.validate_json(line)
-    except ValidationError as error:
-        raise RecordError(_first_problem(error)) from None
-
-
-def attempt_from_json(value: Any) -> AttemptRecord:
-    """The record behind a JSON value that a worker sent.
-
-    Raises:
-        RecordError: it is not the record of an attempt.
-    """
-    try:
-        return _ATTEMPT.validate_python(value)
     except ValidationError as error:
         raise RecordError(_first_problem(error)) from None
 

@@ -201,7 +201,9 @@ def test_mutant_attempt_runs_the_patched_source(workspace: Workspace, task: str,
     assert workspace.verifier().returncode == 0
     assert workspace.read("response.json") == {"scores": {"passed": passed}}
     patched = workspace.read("result.json")["patched"]
-    assert (patched["module"], len(patched["sha256"])) == ("toolz.itertoolz", 64)
+    source = read_patch("topk-key-zero").apply(installed("toolz/itertoolz.py").read_text(encoding="utf-8"))
+    digest = importlib.util.source_hash(source.encode("utf-8")).hex()
+    assert patched == {"module": "toolz.itertoolz", "source_hash": digest}
     assert {file.name for file in workspace.folder.iterdir()} == {"request.json", "result.json", "response.json"}
 
 
@@ -327,3 +329,65 @@ def test_line_coverage_of_another_version_is_refused(tmp_path: Path) -> None:
     ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert "source of toolz 0.1, and another version is installed" in ended.stderr
+
+
+# ---------------------------------------------------------------- the whole run
+
+README = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+
+
+def readme_row(name: str) -> list[float]:
+    """The figures of one row of the README's table: sizes 3, 6, 12, all."""
+    match = re.search(rf"^\| {re.escape(name)} \|(.*)\|$", README, re.MULTILINE)
+    assert match is not None
+    return [float(cell) for cell in match[1].split("|")]
+
+
+@pytest.mark.slow
+def test_whole_run_ends_as_the_readme_says(example: Path) -> None:
+    lock = (example / "experiment.lock.yml").read_bytes()
+    argv = [sys.executable, "-m", "pytest", "-p", "metricbench", "experiment.yml", "-n", "2"]
+    ended = subprocess.run(argv, cwd=example, capture_output=True, text=True, timeout=400, check=False)
+    assert ended.returncode == 0, ended.stdout[-5000:] + ended.stderr[-5000:]
+    assert (example / "experiment.lock.yml").read_bytes() == lock
+    summary = json.loads((example / ".metricbench" / "toolz" / "summary.json").read_text())
+
+    counts = summary["counts"]
+    assert counts["passed"] + counts["missed"] == len(TASKS) * (1 + len(MUTANTS))
+    assert counts["died"] == counts["unmeasured"] == counts["missing"] == 0
+    assert summary["complete"] is True
+    assert all(gate["holds"] for gate in summary["gates"])
+
+    case = summary["cases"]["toolz"]
+    survivors = {mutant for mutant, cells in case["kills"].items() if "killed" not in cells.values()}
+    assert survivors == set(re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE))
+    killed = len(MUTANTS) - len(survivors)
+    assert f"**{killed} of the {len(MUTANTS)} mutants**" in README
+    assert case["pool"]["kill_share"]["value"] == pytest.approx(killed / len(MUTANTS))
+
+    # Which lines are executable differs a little between Python versions, and the figures with it.
+    percent = re.search(r"run \*\*(\d+) %\*\*", README)
+    assert percent is not None
+    assert case["pool"]["coverage"]["line"]["value"] == pytest.approx(float(percent[1]) / 100, abs=0.03)
+    figures = case["correlation"]["line"]["kill_share"]
+    scopes = [*(figures["by_size"][size] for size in ("3", "6", "12")), figures["overall"]]
+    assert [scope["pairs"] for scope in scopes] == readme_row("pairs")
+    for method, name in (("kendall", "Kendall tau-b"), ("spearman", "Spearman"), ("pearson", "Pearson")):
+        assert [scope[method]["value"] for scope in scopes] == pytest.approx(readme_row(name), abs=0.08), name
+
+    assert_every_mutant_was_loaded(example / ".metricbench" / "toolz" / "attempts" / "toolz")
+
+
+def assert_every_mutant_was_loaded(attempts: Path) -> None:
+    """What each attempt kept says which source was in force: none in the baseline, one of its own for each mutant."""
+    loaded: dict[str, set[str | None]] = {}
+    for file in attempts.glob("*/*/*/result.json"):
+        patched = json.loads(file.read_text())["patched"]
+        loaded.setdefault(file.relative_to(attempts).parts[0], set()).add(patched and patched["source_hash"])
+    expected: dict[str, set[str | None]] = {"baseline": {None}}
+    for mutant in MUTANTS:
+        patch = read_patch(mutant)
+        source = patch.apply(installed(patch.file).read_text(encoding="utf-8"))
+        expected[mutant] = {importlib.util.source_hash(source.encode("utf-8")).hex()}
+    assert loaded == expected
+    assert len(set().union(*expected.values())) == 1 + len(MUTANTS)

@@ -1,0 +1,44 @@
+"""Files that somebody else could have replaced, opened only when they are regular files.
+
+An agent, or whoever made a store, may leave a link, a pipe or a device under any name. A link is not followed and a
+pipe is not waited for.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Raises:
+        FileNotFoundError: there is nothing under that name.
+        OSError: something else than a regular file is, or it cannot be read; ``strerror`` says which.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EMLINK):  # a link (EMLINK on some systems), or a socket
+            raise _no_regular_file(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _no_regular_file(path)
+    return os.fdopen(descriptor, "rb")
+
+
+def replace_file(path: Path) -> int:
+    """A new, empty file under a name, as a descriptor to read and write; what stood there is removed, not followed.
+
+    Raises:
+        OSError: a folder stands there, or the file cannot be made.
+    """
+    path.unlink(missing_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+def _no_regular_file(path: str | os.PathLike[str]) -> OSError:
+    return OSError(errno.EINVAL, "not a regular file", os.fspath(path))

@@ -1,0 +1,124 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_metricbench.definition.ids import (
+    EXPRESSION_WORDS,
+    ID_LIMIT,
+    ID_PATTERN,
+    derive_id,
+    id_problem,
+    nearest,
+    subset_id_problem,
+    tag_problem,
+    variant_id_problem,
+)
+
+
+@pytest.mark.parametrize("text", ["a", "9", "a.b_c+d-e", "A" * ID_LIMIT, "a..b", "nota", "none", "true", "pool"])
+def test_an_id(text):
+    assert id_problem(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a/b",
+        "a b",
+        "..",
+        ".a",
+        "-a",
+        "_a",
+        "a\n",
+        "a::b",
+        "a[1]",
+        "x" * 101,
+        "x" * 300,
+        "é",
+        "a\u0661",
+        *EXPRESSION_WORDS,
+    ],
+)
+def test_no_id(text):
+    problem = id_problem(text)
+    assert problem is not None
+    assert all(problem)
+
+
+@pytest.mark.parametrize("text", ["baseline", "coverage", "control-1", "control-12", "a b"])
+def test_no_id_of_a_mutant(text):
+    assert variant_id_problem(text) is not None
+
+
+@pytest.mark.parametrize("text", ["control-", "control-x", "control", "Baseline", "pool"])
+def test_an_id_of_a_mutant(text):
+    assert variant_id_problem(text) is None
+
+
+def test_pool_is_no_id_of_a_subset():
+    assert subset_id_problem("pool") is not None
+    assert subset_id_problem("baseline") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "skip",
+        "xfail",
+        "parametrize",
+        "usefixtures",
+        "tryfirst",
+        "baseline",
+        "mutant",
+        "metricbench",
+        "xdist_group",
+        "a b",
+    ],
+)
+def test_no_tag(text):
+    assert tag_problem(text) is not None
+
+
+def test_a_tag():
+    assert tag_problem("policy") is None
+
+
+@given(st.text(min_size=1))
+def test_a_derived_id_is_free_everywhere_and_keeps_the_name(name):
+    derived, kept = derive_id(name)
+    assert re.fullmatch(ID_PATTERN[1:-1], derived)
+    assert variant_id_problem(derived) is None
+    assert subset_id_problem(derived) is None
+    assert (derived == name) == (kept == "")
+    assert kept in ("", name)
+
+
+@given(st.text(), st.text())
+def test_derived_ids_of_different_names_differ(one, other):
+    assert one == other or derive_id(one)[0] != derive_id(other)[0]
+
+
+def test_derived_ids():
+    # the digits are those of sha256(name)
+    assert derive_id("plain") == ("plain", "")
+    assert derive_id("org/task") == ("org-task-e05942", "org/task")
+    assert derive_id("baseline")[0].startswith("baseline-")
+    assert len(derive_id("x" * 300)[0]) == ID_LIMIT
+    assert derive_id("")[0].startswith("id-")
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "expected"),
+    [
+        ("mutant", ["mutants", "tasks"], "mutants"),
+        ("PassAtK", ["pass_at_k", "kill"], "pass_at_k"),
+        ("tool_calls", ["tool-calls", "command"], "tool-calls"),
+        ("zzz", ["mutants"], None),
+        ("x", [], None),
+    ],
+)
+def test_nearest(word, known, expected):
+    assert nearest(word, known) == expected

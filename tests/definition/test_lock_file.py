@@ -1,0 +1,204 @@
+import errno
+import os
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_metricbench.definition import lock as lock_module
+from pytest_metricbench.definition.experiment import LockState
+from pytest_metricbench.definition.lock import lock_path, write_lock
+
+DRAWN = (
+    "cases:\n"
+    "  - id: a\n"
+    "    tasks: [{id: t1}, {id: t2}, {id: t3}, {id: 'on'}, {id: '123'}]\n"
+    "    subsets: {sizes: [2, 3], per_size: 4, seed: 1}\n"
+    "  - id: b\n"
+    "    tasks: [{id: u1}, {id: u2}]\n"
+    "    subsets: {sizes: [1], per_size: 2}\n"
+)
+
+
+@pytest.fixture
+def drawn(folder, base):
+    folder.write("experiment.yml", base + DRAWN)
+    return folder
+
+
+def locked(folder):
+    write_lock(folder.load().lock)
+    return folder.path / "experiment.lock.yml"
+
+
+def test_the_name_of_the_lock(tmp_path):
+    assert lock_path(tmp_path / "experiment.yml") == tmp_path / "experiment.lock.yml"
+    assert lock_path(tmp_path / "a.experiment.yaml") == tmp_path / "a.experiment.lock.yml"
+
+
+def test_a_missing_lock_is_said_and_not_written(drawn):
+    experiment = drawn.load()
+    assert experiment.lock.missing
+    assert experiment.lock.path == drawn.path / "experiment.lock.yml"
+    assert not experiment.lock.path.exists()
+    assert [len(case.subsets) for case in experiment.cases] == [8, 2]
+
+
+def test_a_written_lock_is_used(drawn):
+    before = drawn.load()
+    path = locked(drawn)
+    after = drawn.load()
+    assert after.cases == before.cases
+    assert not after.lock.missing
+    assert after.lock.text == path.read_text() == before.lock.text
+    assert os.listdir(drawn.path).count("experiment.lock.yml") == 1
+    assert not [name for name in os.listdir(drawn.path) if name.endswith(".tmp")]
+
+
+def test_the_lock_is_yaml_to_be_read(drawn):
+    held = yaml.safe_load(locked(drawn).read_text())
+    assert held["lock"] == 1
+    assert [(e["kind"], e["case"]) for e in held["expansions"]] == [("subsets", "a"), ("subsets", "b")]
+    assert held["expansions"][0]["made_from"]["sizes"] == [2, 3]
+    entries = held["expansions"][0]["entries"]
+    assert [entry["id"] for entry in entries[:2]] == ["n2-01", "n2-02"]
+    assert all(isinstance(task, str) for entry in entries for task in entry["tasks"])
+
+
+def test_the_lock_decides_over_the_draw(drawn):
+    path = locked(drawn)
+    path.write_text(path.read_text().replace("{id: n1-01, tasks: [u1]}", "{id: mine, tasks: [u2, u1]}"))
+    subsets = drawn.load().case("b").subsets
+    assert [(subset.id, subset.tasks) for subset in subsets] == [("mine", ("u2", "u1")), ("n1-02", ("u2",))]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("sizes: [2, 3]", "sizes: [2]", "sizes was [2, 3] and is [2]"),
+        ("per_size: 4", "per_size: 5", "per_size was 4 and is 5"),
+        ("seed: 1", "seed: 2", "seed was 1 and is 2"),
+        ("{id: t3}", "{id: t4}", "the tasks changed"),
+        ("per_size: 4, seed: 1", "per_size: 5, seed: 3", "per_size was 4 and is 5, seed was 1 and is 3"),
+        ("id: a\n", "id: z\n", "it does not hold the subsets of the case z"),
+    ],
+)
+def test_a_lock_that_disagrees(drawn, base, old, new, said):
+    locked(drawn)
+    problems = drawn.problems((base + DRAWN).replace(old, new))
+    assert str(problems[0]).startswith("experiment.yml:7:14: cases[0].subsets: experiment.lock.yml disagrees: ")
+    assert said in str(problems[0])
+    assert all(str(problem).endswith("renew it with --metricbench-lock") for problem in problems)
+
+
+def test_a_lock_that_holds_more(drawn, base):
+    locked(drawn)
+    text = (base + DRAWN).replace("    subsets: {sizes: [1], per_size: 2}\n", "")
+    (problem,) = drawn.problems(text)
+    assert problem.file.name == "experiment.lock.yml"
+    assert problem.key == "expansions[1]"
+    assert "the subsets of the case b are not expanded any more; renew it with --metricbench-lock" in str(problem)
+
+
+@pytest.mark.parametrize("new", ["{id: t1, params: {x: 1}}", "{id: t1, tags: [x], description: y, attempts: 2}"])
+def test_what_the_subsets_do_not_depend_on(drawn, base, new):
+    locked(drawn)
+    assert drawn.load((base + DRAWN).replace("{id: t1}", new)).lock is not None
+    assert drawn.load((base + DRAWN).replace("[{id: t1}, {id: t2}, ", "[{id: t2}, {id: t1}, ")).lock is not None
+
+
+def test_renewing(drawn, base):
+    path = locked(drawn)
+    changed = (base + DRAWN).replace("seed: 1", "seed: 2")
+    drawn.problems(changed)
+    experiment = drawn.load(changed, renew_lock=True)
+    assert not experiment.lock.missing
+    assert experiment.lock.text != path.read_text()
+    write_lock(experiment.lock)
+    assert drawn.load().cases == experiment.cases
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[", "lock: 2\nexpansions: []\n", "lock: 1\n", "- 1\n", "lock: 1\nexpansions: [{}]\n"]
+)
+def test_a_broken_lock(drawn, content):
+    path = locked(drawn)
+    path.write_text(content)
+    problems = drawn.problems()
+    assert all(problem.file == path and "renew it with --metricbench-lock" in str(problem) for problem in problems)
+    assert drawn.load(renew_lock=True).lock.text
+
+
+@pytest.mark.parametrize(
+    ("new", "key", "said"),
+    [
+        ("{id: n1-01, tasks: [u9]}", "tasks[0]", "no task 'u9'"),
+        ("{id: n1-02, tasks: [u1]}", "id", "stands twice"),
+        ("{id: pool, tasks: [u1]}", "id", "reserved"),
+        ("{id: n1-01, tasks: []}", "tasks", "is empty"),
+        ("{id: n1-01}", "tasks", "is missing"),
+    ],
+)
+def test_an_edited_lock_is_checked(drawn, new, key, said):
+    path = locked(drawn)
+    path.write_text(path.read_text().replace("{id: n1-01, tasks: [u1]}", new))
+    (problem,) = drawn.problems()
+    assert problem.file == path
+    assert problem.key.startswith("expansions[1].entries[")
+    assert problem.key.endswith(key)
+    assert said in str(problem)
+
+
+def test_a_lock_that_nothing_needs_is_a_warning(folder, base):
+    text = base + "cases: [{id: a, tasks: [{id: t}]}]\n"
+    assert folder.load(text).lock is None
+    folder.write("experiment.lock.yml", "whatever")
+    experiment = folder.load(text)
+    assert experiment.lock is None
+    assert "experiment.lock.yml is not used any more" in experiment.warnings[0]
+
+
+def test_problems_of_experiment_and_lock_together(drawn, base):
+    locked(drawn)
+    problems = drawn.problems((base + DRAWN).replace("seed: 1", "seed: 2") + "gates: [x > 1]\n")
+    assert [problem.key for problem in problems] == ["cases[0].subsets", "gates[0]"]
+
+
+def test_a_lock_is_written_whole_or_not_at_all(drawn, monkeypatch):
+    path = locked(drawn)
+    before = path.read_text()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(lock_module.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_lock(LockState(path, "half", missing=False))
+    assert path.read_text() == before
+    assert sorted(os.listdir(drawn.path)) == ["experiment.lock.yml", "experiment.yml"]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    with pytest.raises(OSError, match="No such file"):
+        write_lock(LockState(tmp_path / "absent" / "x.lock.yml", "x", missing=True))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=20), inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_every_value_is_read_back(value):
+    read = yaml.safe_load(f"x: {lock_module._flow(value)}")["x"]
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["on", "No", "y", "null", "123", "1e3", "2024-01-01", "a: b", "a #b", "=", "<<", "é\x7f\u2028", ""]
+)
+def test_words_with_a_meaning_are_quoted(text):
+    assert yaml.safe_load(f"[{lock_module._flow(text)}]") == [text]

@@ -1,0 +1,108 @@
+"""The JSON Schema beside the docs is the one that the models give.
+
+METRICBENCH_WRITE_SCHEMA=1 pytest tests/definition/test_schema.py writes it again.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from pytest_metricbench import coverage, runners
+from pytest_metricbench.definition.schema import DIALECT, experiment_schema, schema_text
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "docs" / "experiment.schema.json"
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return experiment_schema(runners.BUILTIN, coverage.BUILTIN)
+
+
+@pytest.fixture(scope="module")
+def validator(schema):
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_file_is_current(schema):
+    if os.environ.get("METRICBENCH_WRITE_SCHEMA"):
+        FILE.write_text(schema_text(schema), encoding="utf-8")
+    assert json.loads(FILE.read_text("utf-8")) == schema, (
+        "docs/experiment.schema.json is not what the models say; write it again with "
+        "METRICBENCH_WRITE_SCHEMA=1 pytest tests/definition/test_schema.py"
+    )
+
+
+def test_the_dialect(schema):
+    assert schema["$schema"] == DIALECT
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/**/experiment.yml")), ids=lambda path: path.parent.name)
+def test_the_examples_are_right(validator, path):
+    validator.validate(yaml.safe_load(path.read_text("utf-8")))
+
+
+CASE = {"id": "a", "tasks": [{"id": "t"}]}
+GOOD = {"metricbench": 1, "name": "x", "runner": {"kind": "python", "agent": "a:b"}, "cases": [CASE, "b.yml"]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"coverage": [{"id": "tools", "kind": "tool-calls"}, {"id": "m", "kind": "python", "measure": "a:b"}]},
+        {"runner": {"kind": "command", "agent": ["{python}", "x.py"], "timeout": 5}},
+        {"cases": [CASE | {"subsets": {"sizes": [1], "per_size": 3}}]},
+        {"cases": [CASE | {"subsets": [{"id": "s", "tasks": ["t"]}], "mutants": [{"id": "m", "control": True}]}]},
+        {"analysis": {"resamples": 9, "kill": {"rule": "fisher", "q": 0.1}}},
+    ],
+)
+def test_what_is_right(validator, change):
+    validator.validate(GOOD | change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metricbench": 2},
+        {"attempts": 0},
+        {"attempts": 1.5},
+        {"unknown": 1},
+        {"name": "a b"},
+        {"cases": []},
+        {"cases": [5]},
+        {"cases": [CASE | {"task": []}]},
+        {"cases": [{"id": "a", "tasks": []}]},
+        {"cases": [CASE | {"subsets": [{"id": "s", "tasks": []}]}]},
+        {"runner": {"agent": "a:b"}},
+        {"runner": {"kind": "nothing"}},
+        {"runner": {"kind": "python", "agent": "a b"}},
+        {"runner": {"kind": "command", "agent": "x"}},
+        {"coverage": [{"kind": "tool-calls"}]},
+        {"coverage": [{"id": "x", "kind": "tool-calls", "measure": "a:b"}]},
+        {"analysis": {"kill": {"rule": "no"}}},
+    ],
+)
+def test_what_is_wrong(validator, change):
+    assert not validator.is_valid(GOOD | change)
+
+
+def test_every_key_has_a_description(schema):
+    places = [("", schema), *schema["$defs"].items()]
+    for name, place in places:
+        assert place.get("description"), name
+        for key, value in place["properties"].items():
+            described = value.get("description") or "$ref" in value or "$ref" in value.get("items", {})
+            assert described, f"{name}.{key}"
+
+
+def test_other_kinds(fake_kinds):
+    other = experiment_schema(*fake_kinds)
+    assert other["properties"]["runner"]["anyOf"] == [{"$ref": "#/$defs/FakeRunner"}, {"$ref": "#/$defs/PlainRunner"}]
+    assert other["$defs"]["FakeCoverage"]["required"] == ["id", "kind"]
+    assert "with-alias" in other["$defs"]["FakeRunner"]["properties"]
