@@ -5,16 +5,18 @@ A response is a regular file of bounded size inside the workspace; what it holds
 
 import json
 import os
-import stat
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from pytest_metricbench.contracts import ContractError, Goals, Json, Score, ScoreValue
+from pytest_metricbench.plain_files import open_regular
 
 RESPONSE_LIMIT: Final = 1 << 20
 """Bytes that a response may have."""
 _LARGEST_INT: Final = 10**308
+_PLAIN: Final = (bool, int, float, str, type(None))
 GOALS_LIMIT: Final = 64 << 20
 """Bytes that ``goals.json`` may have: it lists every line or tool that a task covers."""
 
@@ -23,29 +25,48 @@ def read_json_file(path: Path, limit: int = RESPONSE_LIMIT) -> Json:
     """The JSON value of a file that somebody else wrote; a bare NaN or Infinity is a number.
 
     Raises:
-        ContractError: no such file, a link or device in its place, empty, larger than ``limit`` bytes, or no JSON.
+        ContractError: no such file, a link or device in its place, empty, larger than ``limit`` bytes, no JSON, or a
+            mapping with a key given twice.
     """
     name = path.name
     try:
-        # Neither followed when it is a link nor waited for when it is a pipe.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > limit:
+                raise ContractError(f"{name} has {size} bytes; at most {limit} are read")
+            content = file.read(limit + 1)
     except FileNotFoundError:
         raise ContractError(f"{name} was not written") from None
     except OSError as error:
-        raise ContractError(f"{name} cannot be read as a regular file: {error.strerror}") from None
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ContractError(f"{name} is not a regular file")
-        if status.st_size > limit:
-            raise ContractError(f"{name} has {status.st_size} bytes; at most {limit} are read")
-        content = file.read(limit + 1)
+        raise ContractError(f"{name} cannot be read: {error.strerror}") from None
     if not content.strip():
         raise ContractError(f"{name} is empty")
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_without_repeats)
+    except _RepeatedKeyError as error:
+        raise ContractError(f"{name} has the key {error} twice") from None
     except (ValueError, RecursionError) as error:
         raise ContractError(f"{name} is not JSON: {error or type(error).__name__}") from None
+
+
+class _RepeatedKeyError(Exception):
+    """A key that a mapping has twice: which of the two values was meant is anybody's guess."""
+
+
+def _without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _RepeatedKeyError(repr(next(key for key in mapping if keys.count(key) > 1)))
+    return mapping
+
+
+def plain_text(text: str) -> str:
+    """A text as every file and terminal can take it: a plain ``str``, half a surrogate pair replaced by U+FFFD."""
+    text = str.__str__(text)
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def read_scores(path: Path) -> dict[str, ScoreValue]:
@@ -71,8 +92,8 @@ def read_coverage(response: Path, goals: Path) -> Score:
     if not isinstance(answer, dict):
         raise ContractError(f'{response.name} holds {named(answer)}; {{"value": number}} is expected')
     _refuse_other_keys(answer, {"value", "reason"}, response.name)
-    given = read_json_file(goals, GOALS_LIMIT) if os.path.lexists(goals) else None
-    return as_coverage_score(answer, given)
+    score = as_coverage_score(answer)
+    return replace(score, goals=as_goals(read_json_file(goals, GOALS_LIMIT))) if os.path.lexists(goals) else score
 
 
 def as_coverage_score(answer: Mapping[str, object], goals: object = None) -> Score:
@@ -86,11 +107,12 @@ def as_coverage_score(answer: Mapping[str, object], goals: object = None) -> Sco
     value, reason = answer["value"], answer.get("reason")
     if reason is not None and not isinstance(reason, str):
         raise ContractError(f"reason is {named(reason)}; a text is expected")
+    reason = None if reason is None else plain_text(reason).strip()
     checked_goals = None if goals is None else as_goals(goals)
     if value is None:
-        if not reason or not reason.strip():
+        if not reason:
             raise ContractError("value is null and no reason is given; say why there is no score")
-        return Score(None, reason.strip(), checked_goals)
+        return Score(None, reason, checked_goals)
     return Score(as_coverage_value(value), reason, checked_goals)
 
 
@@ -109,18 +131,20 @@ def as_goals(answer: object) -> Goals:
     known = set(universe)
     checked = {}
     for task, goals in by_task.items():
+        if not isinstance(task, str):
+            raise ContractError(f"by_task: {task!r} is no task id; a text is expected")
         covered = _goal_list(f"by_task[{task!r}]", goals)
         unknown = [goal for goal in covered if goal not in known]
         if unknown:
             raise ContractError(f"by_task[{task!r}] has the goal {unknown[0]!r}, which the universe does not have")
-        checked[str(task)] = covered
+        checked[plain_text(task)] = covered
     return Goals(universe, checked)
 
 
 def _goal_list(where: str, goals: object) -> tuple[str, ...]:
     if not isinstance(goals, list | tuple | set | frozenset) or not all(isinstance(goal, str) for goal in goals):
         raise ContractError(f"{where} is {named(goals)}; a list of texts is expected")
-    return tuple(sorted(set(goals)))
+    return tuple(sorted({plain_text(goal) for goal in goals}))
 
 
 def _refuse_other_keys(answer: Mapping[str, object], known: set[str], name: str) -> None:
@@ -135,18 +159,38 @@ def as_score_value(name: str, value: object) -> ScoreValue:
     Raises:
         ContractError: it is neither a number, a boolean, a text nor None.
     """
-    if value is None or isinstance(value, bool | str):
+    if not isinstance(value, _PLAIN):
+        value = _from_array(value)
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return plain_text(value)
     if isinstance(value, float):
         return float(value)
     if isinstance(value, int):
         if abs(value) > _LARGEST_INT:
-            raise ContractError(f"score {name!r} has {len(str(abs(value)))} digits; a number up to 1e308 is expected")
+            raise ContractError(f"score {name!r} has {_digits(value)} digits; a number up to 1e308 is expected")
         return int(value)
-    item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "ndim", None) == 0:
-        return as_score_value(name, item())
     raise ContractError(f"score {name!r} is {named(value)}; a score is a number, a boolean, a label or null")
+
+
+def _from_array(value: object) -> object:
+    """The plain value behind a scalar of numpy or of another array library; anything else as it is."""
+    item = getattr(value, "item", None)
+    if not callable(item) or getattr(value, "ndim", None) != 0:
+        return value
+    try:
+        plain = item()
+    except Exception:  # somebody else's object: then it is no score
+        return value
+    return plain if isinstance(plain, _PLAIN) else value
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(len(str(abs(value))))
+    except ValueError:  # Python writes out no larger ones
+        return "thousands of"
 
 
 def as_scores(answer: object) -> dict[str, ScoreValue]:
@@ -163,7 +207,7 @@ def as_scores(answer: object) -> dict[str, ScoreValue]:
     for name, value in answer.items():
         if not isinstance(name, str) or not name or len(name) > 200:
             raise ContractError(f"{name!r} is no name of a score; a text of 1 to 200 characters is expected")
-        scores[name] = as_score_value(name, value)
+        scores[plain_text(name)] = as_score_value(name, value)
     return scores
 
 
@@ -185,7 +229,7 @@ def named(value: object) -> str:
     """How an error names a wrong value: its type, and itself where that is short."""
     try:
         text = json.dumps(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         text = ""
     kind = {dict: "a mapping", list: "a list", str: "the text", bool: "the boolean", type(None): "null"}.get(
         type(value), f"of type {type(value).__name__}"

@@ -5,6 +5,7 @@ left alone (pytest-timeout owns it). In another thread Python offers no way to i
 thread of its own and, past the limit, left behind.
 """
 
+import asyncio
 import signal
 import threading
 from collections.abc import Callable
@@ -26,39 +27,67 @@ def call_within(seconds: float | None, function: Callable[..., T], *arguments: A
     """Call the function and give back what it returns; None for ``seconds`` means no limit.
 
     Raises:
-        DeadlineExceededError: the call did not end in time.
+        DeadlineExceededError: the call did not end in time, whatever it made of being interrupted.
     """
     if seconds is None:
         return function(*arguments)
+    seconds = min(seconds, threading.TIMEOUT_MAX)
     if threading.current_thread() is threading.main_thread():
         return _interruptible(seconds, function, arguments)
     return _abandonable(seconds, function, arguments)
 
 
+def call_and_await(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call the function; what it returns is awaited when it can be."""
+    result = function(*arguments)
+    return asyncio.run(_awaited(result)) if hasattr(result, "__await__") else result
+
+
+async def _awaited(result: Any) -> Any:
+    return await result
+
+
 def _interruptible(seconds: float, function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
-    done = threading.Event()
+    ended = threading.Event()
+    running, late = True, False
     main = threading.main_thread().ident
     assert main is not None
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if not done.is_set():
+        nonlocal late
+        if running:
+            late = True
             raise DeadlineExceededError
 
     def watch() -> None:
         pause = seconds
-        while not done.wait(pause):
+        while not ended.wait(pause):
             signal.pthread_kill(main, _SIGNAL)
             pause = _REPEAT
 
-    previous = signal.signal(_SIGNAL, interrupt)
     watchdog = threading.Thread(target=watch, name="metricbench-deadline", daemon=True)
-    watchdog.start()
+    previous = signal.signal(_SIGNAL, interrupt)
     try:
-        return function(*arguments)
-    finally:
-        done.set()
-        watchdog.join()
-        signal.signal(_SIGNAL, previous)
+        try:
+            watchdog.start()
+            result = function(*arguments)
+        finally:
+            # A plain store, before which no handler can come in: from here on nothing is raised any more, and what
+            # follows is done whole.
+            running = False
+            ended.set()
+            if watchdog.ident is not None:
+                watchdog.join()
+            signal.signal(_SIGNAL, signal.SIG_DFL if previous is None else previous)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if late and not isinstance(error, DeadlineExceededError):
+            raise DeadlineExceededError from error
+        raise
+    if late:
+        raise DeadlineExceededError
+    return result
 
 
 def _abandonable(seconds: float, function: Callable[..., T], arguments: tuple[Any, ...]) -> T:

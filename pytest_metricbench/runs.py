@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import metadata
@@ -173,10 +173,15 @@ class ExperimentRun:
         """Keep what arrived of an attempt and give its word: passed, missed, died, unmeasured or reused.
 
         Raises:
-            WireError: it is not what an item sends.
+            WireError: it is not what the attempt's item sends.
             StoreError: the store cannot be written.
         """
         message = from_wire(wire)
+        strange = [record.key for record in message.records if record.key != key]
+        if strange:
+            raise WireError(f"it is about {strange[0]}")
+        if not message.records and key not in self.writer.contents.attempts:
+            raise WireError("it says that the attempt is in the store, which does not have it")
         return self.keep(key, message.records, message.status)
 
     def keep(self, key: AttemptKey, records: Sequence[AttemptRecord], status: Status) -> str:
@@ -186,7 +191,11 @@ class ExperimentRun:
             StoreError: the store cannot be written.
         """
         for record in records:
-            self.writer.add_attempt(record)
+            # Who ran it may not know the last one: a worker reads the store once, and a rerun follows in another.
+            known = self.writer.contents.attempts.get(key)
+            supersedes = None if known is None else known.trial_id
+            linked = record if record.supersedes == supersedes else replace(record, supersedes=supersedes)
+            self.writer.add_attempt(linked)
         self.arrived[key] = not records
         return status if records else "reused"
 

@@ -20,9 +20,10 @@ from xdist.report import report_collection_diff
 from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
 
-QUEUE_SECONDS: Final = 0.25
+QUEUE_SECONDS: Final = 0.1
 """How much work a worker's queue should hold, so that short items are sent many at a time."""
-LONGEST_QUEUE: Final = 64
+LONGEST_QUEUE: Final = 16
+"""More saves nothing that can be measured, and no worker should sit on items that turn out to be long."""
 SHORTEST_QUEUE: Final = 2
 RECENT: Final = 0.1
 """How fast the estimate of what an item takes follows shorter ones; it follows a longer one at once."""
@@ -68,7 +69,8 @@ class ReadyItems:
         self._phases: Final[Counter[Any]] = Counter()
         self._firsts: Final[list[tuple[int, _Key]]] = []
         """A heap with the first place of every key that no worker owns, and of some that have changed since."""
-        self._owners: Final[dict[_Key, WorkerController]] = {}
+        self._owners: Final[Counter[_Key]] = Counter()
+        """How many workers each key has; no key without any."""
         self._own: Final[dict[WorkerController, _Key]] = {}
 
     def __len__(self) -> int:
@@ -105,7 +107,10 @@ class ReadyItems:
     def forget(self, node: WorkerController) -> None:
         """A worker is gone, or turns to something else: its affinity is free for another."""
         key = self._own.pop(node, None)
-        if key is not None:
+        if key is None:
+            return
+        self._owners[key] -= 1
+        if not self._owners[key]:
             del self._owners[key]
             self._offer(key)
 
@@ -123,15 +128,15 @@ class ReadyItems:
         own = self._own.get(node)
         if own is not None and own[0] == phase and own in self._queues:
             return own
-        free = self._first_free()
-        if free is None or free[0] != phase:  # help the worker that has most left of one affinity
+        chosen = self._first_free()
+        if chosen is None or chosen[0] != phase:  # help where most is left
             owned = [key for key in self._owners if key[0] == phase and key in self._queues]
-            return max(owned, key=lambda key: len(self._queues[key]))
+            chosen = max(owned, key=lambda key: len(self._queues[key]))
         self.forget(node)
-        if free[1] is not None:
-            self._own[node] = free
-            self._owners[free] = node
-        return free
+        if chosen[1] is not None:
+            self._own[node] = chosen
+            self._owners[chosen] += 1
+        return chosen
 
     def _first_free(self) -> _Key | None:
         """The key that no worker owns and whose first item ranks lowest."""
@@ -154,6 +159,8 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
         seconds: phase -> what an item of it takes, rather too long than too short, for the length of the workers'
             queues. A phase starts with its longest, whatever the last one ended with.
     """
+
+    collection: list[str] | None
 
     def __init__(self, config: pytest.Config, log: Any, planner: Planner) -> None:
         """Schedule what ``planner`` recognises; the rest as ``--dist load`` does."""

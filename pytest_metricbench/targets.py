@@ -9,6 +9,7 @@ import difflib
 import importlib
 import importlib.machinery
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,22 +59,27 @@ class Target:
         Raises:
             TargetError: the import fails, another file of that name is loaded already, or the function is missing.
         """
-        folder = str(self.folder) if self.folder is not None else None
-        if folder is not None and folder not in sys.path:
-            sys.path.insert(0, folder)
+        if self.folder is not None and sys.path[:1] != [str(self.folder)]:
+            sys.path[:] = [str(self.folder), *(entry for entry in sys.path if entry != str(self.folder))]
             importlib.invalidate_caches()
-        clash = loaded_elsewhere(self.module, self.file)
-        if clash is not None:
-            raise TargetError(clash)
+        self._refuse_clash()
         try:
             value: Any = importlib.import_module(self.module)
             for name in self.function.split("."):
                 value = getattr(value, name)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a module may call sys.exit, or pytest.skip, while it is imported
             raise TargetError(f"{self.written} cannot be loaded: {type(error).__name__}: {error}") from error
+        self._refuse_clash()  # of two parents with one name, Python asks the one it loaded first
         if not callable(value):
             raise TargetError(f"{self.written} is {type(value).__name__} and cannot be called")
         return value  # type: ignore[no-any-return]
+
+    def _refuse_clash(self) -> None:
+        clash = loaded_elsewhere(self.module, self.file)
+        if clash is not None:
+            raise TargetError(clash)
 
 
 def loaded_elsewhere(module: str, file: Path | None) -> str | None:
@@ -95,8 +101,8 @@ def _checked_target(written: str, info: ValidationInfo) -> Target:
     if folder is None:
         return Target(written)
     module, _, function = written.partition(":")
-    found, file = _find(module, folder)
-    if not found:
+    files = _source_files(module, folder)
+    if files is None:
         if context.get("cached_only"):
             return Target(written, folder)
         raise PydanticCustomError(
@@ -104,8 +110,11 @@ def _checked_target(written: str, info: ValidationInfo) -> Target:
             "the module {module} is neither beside the file nor installed",
             {"module": repr(module)},
         )
+    for name, source in files.items():
+        if source is not None:
+            _refuse_clash(name, source, context.get("targets"))
+    file = files[module]
     if file is not None:
-        _refuse_clash(module, file, context.get("targets"))
         _refuse_unknown_function(file, function)
     return Target(written, folder, file)
 
@@ -120,33 +129,61 @@ def _refuse_clash(module: str, file: Path, claimed: dict[str, Path] | None) -> N
         raise PydanticCustomError("target_clash", "{clash}", {"clash": clash})
 
 
-def _find(module: str, folder: Path) -> tuple[bool, Path | None]:
-    """Whether a module can be found, and its source file, without importing it or its parents."""
+def _source_files(module: str, folder: Path) -> dict[str, Path | None] | None:
+    """The source files of a module and of the packages it is in; None when it cannot be found. Imports nothing.
+
+    A built-in or compiled module, and a package without ``__init__.py``, has no source file.
+    """
     if module in sys.builtin_module_names:
-        return True, None
-    search: Iterable[str] | None = [str(folder), *sys.path]
+        return {module: None}
+    files: dict[str, Path | None] = {}
+    search: list[str] | None = [str(folder), *sys.path]
     parts = module.split(".")
-    spec = None
     for depth in range(1, len(parts) + 1):
         name = ".".join(parts[:depth])
-        spec = importlib.machinery.PathFinder.find_spec(name, None if search is None else list(search))
-        if spec is None:
-            return False, None
-        search = spec.submodule_search_locations
-        if search is None and depth < len(parts):
-            return False, None
-    origin = spec.origin if spec is not None else None
-    return True, Path(origin) if origin is not None and origin.endswith(".py") else None
+        found = None if search is None else _locate(name, search)
+        if found is None:
+            return None
+        origin, search = found
+        files[name] = Path(origin) if origin is not None and origin.endswith(".py") else None
+    return files
+
+
+def _locate(name: str, search: list[str]) -> tuple[str | None, list[str] | None] | None:
+    """Where a module is, and where its submodules are searched; None when it is in none of the folders."""
+    try:
+        spec = importlib.machinery.PathFinder.find_spec(name, search) or _from_hooks(name, search)
+    except KeyError:  # a package without __init__.py in one that is not imported: its search path is not made yet
+        last = name.rpartition(".")[2]
+        return None, [str(folder) for entry in search if (folder := Path(entry) / last).is_dir()]
+    if spec is None:
+        return None
+    locations = spec.submodule_search_locations
+    return spec.origin, None if locations is None else list(locations)
+
+
+def _from_hooks(name: str, search: list[str]) -> importlib.machinery.ModuleSpec | None:
+    """What an import hook knows of a module: packages that are installed as editable may have no folder on the path."""
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        if find is None or finder is importlib.machinery.PathFinder:
+            continue
+        spec: importlib.machinery.ModuleSpec | None = find(name, search if "." in name else None)
+        if spec is not None:
+            return spec
+    return None
 
 
 def _refuse_unknown_function(file: Path, function: str) -> None:
     try:
-        tree = ast.parse(file.read_bytes(), str(file))
-    except (SyntaxError, ValueError, OSError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a module that compiles with a warning compiles
+            tree = ast.parse(file.read_bytes(), str(file))
+    except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
         raise PydanticCustomError(
             "target_source",
             "{file} cannot be read as Python: {error}",
-            {"file": str(file), "error": str(error)},
+            {"file": str(file), "error": str(error) or type(error).__name__},
         ) from None
     names = _defined_names(tree.body)
     wanted = function.partition(".")[0]
@@ -165,23 +202,40 @@ def _defined_names(body: Iterable[ast.stmt]) -> set[str] | None:
     """The names a module body may define; None when that cannot be told by reading."""
     names: set[str] = set()
     for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if statement.name == "__getattr__":
-                return None
-            names.add(statement.name)
-            continue
-        if isinstance(statement, ast.ImportFrom | ast.Import):
-            if any(alias.name == "*" for alias in statement.names):
-                return None
-            names.update((alias.asname or alias.name).partition(".")[0] for alias in statement.names)
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-                return None
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names.add(node.name)
-            elif isinstance(node, ast.alias):
-                names.add((node.asname or node.name).partition(".")[0])
+        nodes = list(ast.walk(statement))
+        if any(map(_hides_names, nodes)) or _name_of_definition(statement) == "__getattr__":
+            return None
+        own = _name_of_definition(statement)
+        if own is not None:
+            names.add(own)
+            nodes = [node for node in nodes if isinstance(node, ast.Global)]
+        for node in nodes:
+            names.update(_bound(node))
     return names
+
+
+def _name_of_definition(node: ast.AST) -> str | None:
+    return node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else None
+
+
+def _hides_names(node: ast.AST) -> bool:
+    """Whether a module with this node may define any name."""
+    if isinstance(node, ast.Name):
+        return node.id in ("globals", "vars", "locals", "exec")
+    return isinstance(node, ast.alias) and node.name == "*"
+
+
+def _bound(node: ast.AST) -> Iterable[str]:
+    """The names that a node binds."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Name(id=name, ctx=ast.Store()):
+            return [name]
+        case ast.alias(name=name, asname=alias):
+            return [(alias or name).partition(".")[0]]
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return [name]
+        case ast.Global(names=names):
+            return names
+    return []

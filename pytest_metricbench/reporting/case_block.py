@@ -11,6 +11,7 @@ from pytest_metricbench.reporting.layout import (
     Column,
     Line,
     counted,
+    first_names,
     fitting,
     line,
     paragraph,
@@ -89,6 +90,10 @@ def variants_table(name: str, case: CaseSummary, settings: Settings, width: int)
     lines = table(columns, width, (1 + ENDS, between) if left_out else None)
     if any("/" in cell for column in fitting(columns, width) if "@" in column.head for cell in column.cells):
         lines += paragraph(f"/n: over n of the {len(case.tasks)} tasks", width, "light")
+    others = [score for score in case.variants[BASELINE].pass_at_k if score != settings.primary]
+    if others:
+        text = f"pass@k of {settings.primary}; of {first_names(others, 4)}: summary.json"
+        lines += paragraph(text, width, "light")
     return lines
 
 

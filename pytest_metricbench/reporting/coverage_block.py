@@ -88,12 +88,10 @@ def correlation_table(case: CaseSummary, score: MutationScore, width: int) -> li
     found = {system: by_score[score] for system, by_score in case.correlation.items()}
     if not found or not case.subsets or not case.kills:
         return []
-    title = f"does coverage predict the {_SCORES[score]}?"
+    title = f"does coverage predict the {_SCORES[score]}?" if width >= _NARROW else f"{_SCORES[score]} by coverage"
     if all(correlation.kendall.value is None for by_size in found.values() for correlation in _all_of(by_size)):
         return [line((title, "bold"), f"  {UNAVAILABLE}")]
     labels = _labels(found)
-    if width < _NARROW:
-        title = f"{_SCORES[score]} by coverage"
     first: CorrelationBySize = next(iter(found.values()))
     sizes, left_out = _sizes_that_fit(list(first.by_size), width - max(len(title), *(len(text) for text in labels)))
     correlations = [(method, correlation) for correlation in found.values() for _, method in _METHODS]

@@ -35,6 +35,7 @@ MOST_CASES: Final = 20
 """Lines of the table of cases; of more, the worst and the best ten by mutation score."""
 MOST_SURVIVORS: Final = 8
 MOST_PROBLEMS: Final = 6
+MOST_HINTS: Final = 2
 MINIMUM_WIDTH: Final = 40
 _WORD_WIDTH: Final = 6
 _MOST_DIGITS: Final = 12
@@ -73,8 +74,8 @@ def section_lines(
     else:
         blocks += [case_block(name, case, summary.settings, width) for name, case in summary.cases.items()]
     blocks.append(_gates(summary, width))
-    if not brief:
-        blocks += [block("warning", summary.warnings, width, "yellow"), _next(summary, width, summary_path)]
+    blocks.append([] if brief else block("warning", summary.warnings, width, "yellow"))
+    blocks.append(_next([] if brief else list(_hints(summary))[:MOST_HINTS], width, summary_path))
     lines: list[Line] = []
     for found in blocks:
         if found:
@@ -218,11 +219,9 @@ def _same(value: float, wanted: str, digits: int) -> bool:
         return False
 
 
-def _next(summary: Summary, width: int, summary_path: str | None) -> list[Line]:
-    texts = [text for _, text in zip(range(2), _hints(summary), strict=False)]
-    if summary_path is not None:
-        texts.append(f"everything, and what is not shown here: {summary_path}")
-    return block("next", texts, width, "bold")
+def _next(hints: list[str], width: int, summary_path: str | None) -> list[Line]:
+    where = [f"everything, and what is not shown here: {summary_path}"] if summary_path is not None else []
+    return block("next", [*hints, *where], width, "bold")
 
 
 def _hints(summary: Summary) -> Iterator[str]:

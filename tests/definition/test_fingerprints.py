@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -299,6 +300,15 @@ def test_the_order_of_keys_and_lists_of_tasks_does_not_matter(shop):
 def test_a_control_is_not_the_baseline(shop):
     found = digests(shop.load())
     assert found["one", "control-1", "t"] != found["one", "baseline", "t"]
+
+
+def test_the_id_that_requests_carry_is_part_of_the_fingerprint(shop):
+    experiment = shop.load()
+    case = experiment.case("one")
+    control = case.variants[-1]
+    other = replace(control, request_id="m")
+    found = [Fingerprints(experiment).attempt(case, variant, case.tasks[0]) for variant in (control, other)]
+    assert found[0] != found[1]
 
 
 def test_a_file_is_read_once(shop, monkeypatch):

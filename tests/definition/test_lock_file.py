@@ -202,3 +202,42 @@ def test_every_value_is_read_back(value):
 )
 def test_words_with_a_meaning_are_quoted(text):
     assert yaml.safe_load(f"[{lock_module._flow(text)}]") == [text]
+
+
+def test_an_expansion_of_files(drawn):
+    from dataclasses import replace
+
+    from pytest_metricbench.definition.lock import Expansion, expand_all
+    from pytest_metricbench.definition.problems import ProblemList
+    from pytest_metricbench.definition.source import read_document
+
+    experiment = drawn.path / "experiment.yml"
+    document = read_document(experiment, ProblemList())
+    entries = [{"id": "x", "tasks": ["t1"], "share": 1e-07, "note": "é: 'on'\n", "none": None}]
+    wanted = Expansion(
+        "tasks",
+        "a",
+        document.root,
+        {"folder": "data set"},
+        lambda: entries,
+        files={"a/b c.toml": "sha256:1", "d": "sha256:2"},
+    )
+    problems = ProblemList()
+    (expanded,), state = expand_all(experiment, [wanted], problems)
+    assert (expanded.entries, expanded.place, state.missing) == (entries, None, True)
+    write_lock(state)
+    (again,), state = expand_all(experiment, [wanted], problems)
+    assert (again.entries, state.missing) == (entries, False)
+    assert again.place.value == entries
+    assert not problems
+    for files, said in (
+        ({"a/b c.toml": "sha256:9", "d": "sha256:2"}, "the file a/b c.toml changed"),
+        ({"d": "sha256:2"}, "the file a/b c.toml is gone"),
+        ({**wanted.files, "e": "sha256:3"}, "the file e is new"),
+    ):
+        problems = ProblemList()
+        expanded, _ = expand_all(experiment, [replace(wanted, files=files)], problems)
+        assert not expanded
+        assert str(problems.found[0]).endswith(
+            f"experiment.lock.yml disagrees: {said}; renew it with --metricbench-lock"
+        )

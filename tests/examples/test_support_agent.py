@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -186,3 +187,104 @@ def test_policy_coverage_of_a_task_without_a_trace_is_null(tmp_path: Path) -> No
     assert run_script(tmp_path, "policy_coverage.py").returncode == 0
     answer = json.loads((tmp_path / "response.json").read_text("utf-8"))
     assert answer == {"value": None, "reason": "task sarcasm left no trajectory.json"}
+
+
+# ---------------------------------------------------------------- the whole
+
+KILLERS = {
+    "no-tracking": {"lost-parcel", "where-is-it"},
+    "refunds-whole-order": {"refund-one-of-two"},
+    "ignores-return-window": {"refund-too-late"},
+    "ignores-identity": {"someone-elses-order"},
+    "cancels-shipped-orders": {"cancel-too-late"},
+    "ignores-loss-period": {"where-is-it"},
+    "leaves-no-note": {
+        "broken-vase",
+        "cancel-in-time",
+        "lost-parcel",
+        "new-address",
+        "refund-in-time",
+        "refund-one-of-two",
+    },
+    "shows-cents": {"refund-in-time", "refund-one-of-two"},
+    "ascii-names-only": {"new-address"},
+}
+"""Mutant -> the tasks that kill it; whoever is not named survives."""
+
+
+def run_whole(folder: Path) -> dict[str, Any]:
+    """The summary of the whole experiment, run in a copy of the folder as the README says."""
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".metricbench", "__pycache__", ".pytest_cache"))
+    argv = [sys.executable, "-m", "pytest", "-p", "metricbench", "experiment.yml", "-n", "2"]
+    ended = subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    lock = "experiment.lock.yml"
+    assert (folder / lock).read_bytes() == (EXAMPLE / lock).read_bytes()
+    content: dict[str, Any] = json.loads(
+        (folder / ".metricbench" / "support-agent" / "summary.json").read_text("utf-8")
+    )
+    return content
+
+
+def check_the_whole_run_is_complete_and_its_gates_hold(summary: dict[str, Any]) -> None:
+    counts = {key: summary["counts"][key] for key in ("passed", "missed", "died", "unmeasured", "missing", "reused")}
+    assert counts == {"passed": 754, "missed": 216, "died": 5, "unmeasured": 0, "missing": 0, "reused": 0}
+    assert summary["complete"] is True
+    assert [gate["holds"] for gate in summary["gates"]] == [True, True, True]
+
+
+def check_the_baseline_has_all_verdicts(summary: dict[str, Any]) -> None:
+    baseline = summary["cases"]["support"]["variants"]["baseline"]
+    assert baseline["verdicts"] == {"solved": 10, "flaky": 2, "failed": 1, "unmeasured": 0, "outside": 0}
+    passes = {task: sum(entry["value"] for entry in scores["reward"]) for task, scores in baseline["attempts"].items()}
+    assert {task: count for task, count in passes.items() if count < 5} == {
+        "broken-vase": 4,
+        "before-ordering": 1,
+        "sarcasm": 0,
+    }
+    assert baseline["pass_at_k"]["reward"]["1"]["value"] == pytest.approx(55 / 65)
+    assert baseline["pass_at_k"]["reward"]["5"]["value"] == pytest.approx(12 / 13)
+
+
+def check_who_kills_whom_and_who_survives(summary: dict[str, Any]) -> None:
+    kills = summary["cases"]["support"]["kills"]
+    killers = {mutant: {task for task, cell in cells.items() if cell == "killed"} for mutant, cells in kills.items()}
+    assert {mutant: tasks for mutant, tasks in killers.items() if tasks} == KILLERS
+    assert kills.keys() == MUTANTS.keys() | {"control-1"}
+    assert summary["cases"]["support"]["pool"]["kill_share"]["value"] == 0.75
+
+
+def check_the_noisy_survivor_is_worse_over_all_tasks(summary: dict[str, Any]) -> None:
+    noisy = summary["cases"]["support"]["variants"]["misreads-numbers"]
+    assert noisy["pass_at_k"]["reward"]["1"]["value"] == pytest.approx(50 / 65)
+
+
+def check_the_crash_is_a_death_with_its_reason(summary: dict[str, Any]) -> None:
+    attempts = summary["cases"]["support"]["variants"]["ascii-names-only"]["attempts"]
+    dead = {task for task, scores in attempts.items() if all(entry["value"] is None for entry in scores["reward"])}
+    assert dead == {"new-address"}
+
+
+def check_coverage_points_at_one_blind_spot_and_predicts_imperfectly(summary: dict[str, Any]) -> None:
+    case = summary["cases"]["support"]
+    assert case["pool"]["coverage"]["tools"]["value"] == pytest.approx(9 / 10)
+    assert case["pool"]["coverage"]["policy"]["value"] == pytest.approx(10 / 12)
+    tools, policy = (case["correlation"][system]["kill_share"] for system in ("tools", "policy"))
+    assert tools["overall"]["pairs"] == policy["overall"]["pairs"] == 60
+    assert tools["overall"]["kendall"]["value"] == pytest.approx(0.54, abs=0.005)
+    assert policy["overall"]["kendall"]["value"] == pytest.approx(0.78, abs=0.005)
+    by_size = {size: (tools["by_size"][size], policy["by_size"][size]) for size in ("3", "6", "9")}
+    within = {size: tuple(round(one["kendall"]["value"], 2) for one in pair) for size, pair in by_size.items()}
+    assert within == {"3": (0.00, 0.32), "6": (-0.31, 0.63), "9": (-0.03, 0.40)}
+
+
+@pytest.mark.slow
+def test_the_whole_run_shows_what_the_readme_says(tmp_path: Path) -> None:
+    """One test, so that xdist does not run the experiment on every worker."""
+    summary = run_whole(tmp_path / "support_agent")
+    check_the_whole_run_is_complete_and_its_gates_hold(summary)
+    check_the_baseline_has_all_verdicts(summary)
+    check_who_kills_whom_and_who_survives(summary)
+    check_the_noisy_survivor_is_worse_over_all_tasks(summary)
+    check_the_crash_is_a_death_with_its_reason(summary)
+    check_coverage_points_at_one_blind_spot_and_predicts_imperfectly(summary)

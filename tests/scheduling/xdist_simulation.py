@@ -42,6 +42,7 @@ class World:
         max_restart: as ``--max-worker-restart``.
         maxschedchunk: as ``--maxschedchunk``.
         other_ids: what workers of these numbers collect instead.
+        rerun: whether a plugin has crashed items run again, once, as pytest-rerunfailures does.
     """
 
     ids: Sequence[str]
@@ -57,6 +58,7 @@ class World:
     max_restart: int | None = None
     maxschedchunk: int | None = None
     other_ids: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    rerun: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,10 @@ class History:
         ends: item -> when it ended; a crashed item has none.
         cut: items that were running when their worker died.
         calls: what was sent to each worker, and when it was told to shut down.
-        crash_reports: ids that the controller reported as crashed.
+        blamed: items that the controller reported as crashed.
+        settled: items whose end or crash the controller knows.
         collect_reports: failed collection reports of the controller.
-        stopped: when ``DSession`` told all workers to shut down because of ``maxfail``.
+        stopped: when ``DSession`` told all workers to shut down although there was more to do.
         interrupted: why the session was stopped, if it was.
     """
 
@@ -87,7 +90,8 @@ class History:
     ends: dict[int, float] = field(default_factory=dict)
     cut: list[int] = field(default_factory=list)
     calls: list[tuple[int, str, tuple[int, ...]]] = field(default_factory=list)
-    crash_reports: list[str] = field(default_factory=list)
+    blamed: list[int] = field(default_factory=list)
+    settled: set[int] = field(default_factory=set)
     collect_reports: list[Any] = field(default_factory=list)
     stopped: float | None = None
     interrupted: str | None = None
@@ -207,7 +211,7 @@ class Worker:
         self.running = item
         self.history.starts.append(Start(self.clock.now, self.number, item))
         duration = self.world.durations[item]
-        if item in self.world.crashes:
+        if item in self.world.crashes and item not in self.history.cut:
             self.clock.after(duration / 2, self.die)
         else:
             self.clock.after(duration, lambda: self.end(item))
@@ -243,8 +247,9 @@ class Worker:
 class Hooks:
     """The hooks that ``DSession`` calls."""
 
-    def __init__(self, scheduler: Any, history: History) -> None:
+    def __init__(self, scheduler: Callable[[Any, Any], Any], world: World, history: History) -> None:
         self._scheduler = scheduler
+        self._world = world
         self._history = history
 
     def pytest_xdist_make_scheduler(self, config: Any, log: Any) -> Any:
@@ -254,7 +259,13 @@ class Hooks:
         return SimpleNamespace(**data)
 
     def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> None:
-        self._history.crash_reports.append(crashitem)
+        item = self._world.ids.index(crashitem)
+        again = self._world.rerun and item not in self._history.blamed
+        self._history.blamed.append(item)
+        if again:
+            sched.mark_test_pending(crashitem)
+        else:
+            self._history.settled.add(item)
 
     def pytest_collectreport(self, report: Any) -> None:
         self._history.collect_reports.append(report)
@@ -285,26 +296,54 @@ class Config:
     getvalue = getoption
 
 
+class Session(DSession):
+    """The real controller, with a look at the scheduler after each event."""
+
+    clock: Clock
+    history: History
+    look: Callable[[Any, History], None]
+
+    def loop_once(self) -> None:
+        super().loop_once()
+        self.look(self.sched, self.history)
+
+    def triggershutdown(self) -> None:
+        assert self.sched is not None
+        if self.history.stopped is None and not self.sched.tests_finished:
+            self.history.stopped = self.clock.now
+        super().triggershutdown()
+
+    def worker_runtest_protocol_complete(self, node: WorkerController, item_index: int, duration: float) -> None:
+        self.history.settled.add(item_index)
+        super().worker_runtest_protocol_complete(node, item_index, duration)
+
+
 class Simulation:
     """One simulated session.
 
     Args:
         world: what happens.
         scheduler: makes the scheduler from a config and a log, as ``pytest_xdist_make_scheduler`` does.
+        look: called after each event that the controller has dealt with.
     """
 
     specs: Sequence[str] = ()
     testrunuid = "uid"
 
-    def __init__(self, world: World, scheduler: Callable[[Any, Any], Any]) -> None:
+    def __init__(
+        self,
+        world: World,
+        scheduler: Callable[[Any, Any], Any],
+        look: Callable[[Any, History], None] = lambda scheduler, history: None,
+    ) -> None:
         self.world = world
         self.clock = Clock()
         self.history = History()
         self._numbers = itertools.count()
-        self.workers: list[Worker] = []
         self.group = SimpleNamespace(allocate_id=lambda spec: None)
-        self.config = Config(world, Hooks(scheduler, self.history))
-        self.session = DSession(self.config)  # type: ignore[arg-type]
+        self.config = Config(world, Hooks(scheduler, world, self.history))
+        self.session = Session(self.config)  # type: ignore[arg-type]
+        self.session.clock, self.session.history, self.session.look = self.clock, self.history, look
         self.session.queue = self.clock  # type: ignore[assignment]
         self.session.nodemanager = self  # type: ignore[assignment]
         self.session._session = SimpleNamespace(testscollected=0)  # type: ignore[assignment]
@@ -315,7 +354,6 @@ class Simulation:
         gateway = SimpleNamespace(id=f"gw{worker.number}", spec=SimpleNamespace(id=None))
         worker.controller = WorkerController(self, gateway, self.config, putevent)  # type: ignore[arg-type]
         worker.controller.channel = worker  # type: ignore[assignment]
-        self.workers.append(worker)
         self.clock.after(self.world.boot, worker.boot)
         return worker.controller
 
@@ -327,19 +365,11 @@ class Simulation:
         """
         nodes = [self.setup_node(None, self.clock.put) for _ in range(self.world.workers)]
         self.session._active_nodes.update(nodes)
-        trigger = self.session.triggershutdown
-
-        def triggershutdown() -> None:
-            if self.session.shouldstop and self.history.stopped is None:
-                self.history.stopped = self.clock.now
-            trigger()
-
-        self.session.triggershutdown = triggershutdown  # type: ignore[method-assign]
         try:
             self.session.pytest_runtestloop()
         except Interrupted as error:
             self.history.interrupted = str(error)
         except HangError as error:
             scheduler: Any = self.session.sched
-            raise HangError(f"{error}; queues: {scheduler.node2pending}, {vars(scheduler)}") from None
+            raise HangError(f"{error}; queues: {scheduler.node2pending}") from None
         return self.history

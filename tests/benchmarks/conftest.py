@@ -1,0 +1,117 @@
+"""Measures whole pytest runs in processes of their own: CPU and peak memory, beside a baseline in the same run."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+# Plugins that an environment for development has beside ours: they cost both sides, and would blur the ratio.
+WITHOUT = (
+    "randomly",
+    "sugar",
+    "html",
+    "metadata",
+    "rerunfailures",
+    "repeat",
+    "timeout",
+    "hypothesispytest",
+    "pytest_cov",
+)
+PYTEST = [sys.executable, "-m", "pytest", "-q", *(f"-pno:{name}" for name in WITHOUT)]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process and its children cost."""
+
+    cpu: float
+    """Seconds, user and system."""
+    peak: int
+    """kB of resident memory of the largest process."""
+
+
+def run_and_measure(argv: list[str], folder: Path, expect: int = 0) -> Cost:
+    """Run a command to its end and say what it cost, its children included."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+    assert process.stdout is not None
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == expect, output.decode()[-3000:]
+    return Cost(
+        usage.ru_utime + usage.ru_stime, usage.ru_maxrss if sys.platform != "darwin" else usage.ru_maxrss // 1024
+    )
+
+
+@pytest.fixture
+def measured() -> Callable[..., Cost]:
+    """Run a command and say what it cost."""
+    return run_and_measure
+
+
+@pytest.fixture
+def bare_pytest() -> list[str]:
+    """The command that runs pytest with our plugin and as little else as possible."""
+    return PYTEST
+
+
+def write_experiment(folder: Path, attempts: int, runner: str, files: dict[str, str]) -> None:
+    """An experiment of ten variants and a hundred tasks (or fewer of both), ``attempts`` attempts in all."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    variants, tasks = (10, 100) if attempts >= 1000 else (2, 20)
+    mutants = "".join(f"\n      - {{id: m{number}, description: Damaged.}}" for number in range(1, variants))
+    listed = ", ".join(f"{{id: t{number:03d}}}" for number in range(tasks))
+    text = f"""\
+metricbench: 1
+name: bench
+attempts: {attempts // (variants * tasks)}
+runner: {runner}
+cases:
+  - id: case
+    description: A case that costs nothing.
+    tasks: [{listed}]
+    baseline: {{}}
+    mutants: {mutants}
+"""
+    (folder / "experiment.yml").write_text(text)
+    for name, content in files.items():
+        (folder / name).write_text(textwrap.dedent(content))
+
+
+@pytest.fixture
+def experiment() -> Callable[..., None]:
+    """Write an experiment to a folder."""
+    return write_experiment
+
+
+def write_plain_tests(folder: Path, count: int) -> None:
+    """``count`` parametrized tests that do nothing."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "test_plain.py").write_text(
+        f"import pytest\n\n@pytest.mark.parametrize('i', range({count}))\ndef test_nothing(i):\n    pass\n"
+    )
+
+
+@pytest.fixture
+def plain_tests() -> Callable[[Path, int], None]:
+    """Write plain tests to a folder."""
+    return write_plain_tests
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Print a line of the result although output is captured."""
+
+    def show(line: str) -> None:
+        with capsys.disabled():
+            print(line)
+
+    return show

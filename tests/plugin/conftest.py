@@ -1,0 +1,28 @@
+"""Fixtures of the plugin's integration tests."""
+
+import sys
+
+import pytest
+from plugin_lab import Lab
+
+# Imported once here, since a session in this process forgets the modules that it imported itself.
+import pytest_metricbench.opening
+import pytest_metricbench.scheduling
+import pytest_metricbench.session  # noqa: F401
+
+
+@pytest.fixture
+def lab(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        monkeypatch.delenv(name, raising=False)
+    # An agent that is rewritten within a second must not be taken from its compiled file.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return Lab(pytester)
+
+
+@pytest.fixture(params=[[], ["-n0"], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n0", "n2"])
+def workers(request: pytest.FixtureRequest) -> list[str]:
+    """What is tested with it holds without pytest-xdist, with it and no workers, and with two."""
+    given: list[str] = request.param
+    return given

@@ -1,0 +1,95 @@
+"""The ways to load the plugin, and what it costs where there is no experiment."""
+
+import pytest
+
+PASSED_HERE = {"passed": 16, "missed": 5, "died": 1}
+
+PLAIN_TEST = """
+import sys
+
+def test_nothing_heavy():
+    heavy = {"numpy", "scipy", "pydantic", "yaml"} & set(sys.modules)
+    ours = {name for name in sys.modules if name.startswith("pytest_metricbench")}
+    assert not heavy
+    assert ours <= {"pytest_metricbench", "pytest_metricbench.plugin", "pytest_metricbench.hookspecs"}
+"""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["experiment.yml"], ["-p", "metricbench", "experiment.yml"], ["-p", "metricbench", "-p", "metricbench", "."]],
+    ids=["autoloaded", "named", "named-twice"],
+)
+def test_both_spellings(lab, args):
+    lab.make()
+    result = lab.run(*args)
+    assert result.ret == 0
+    assert result.parseoutcomes() == PASSED_HERE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("args", [[], ["-p", "metricbench"]], ids=["autoloaded", "named"])
+def test_both_spellings_with_workers(lab, args):
+    lab.make()
+    result = lab.run(*args, "-n2", "experiment.yml", apart=True)
+    assert result.ret == 0
+    assert result.parseoutcomes() == PASSED_HERE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "args", [["-p", "metricbench"], ["-p", "metricbench", "-p", "xdist", "-n2"]], ids=["plain", "n2"]
+)
+def test_without_autoloading(lab, monkeypatch, args):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    lab.make()
+    result = lab.run(*args, "experiment.yml", apart=True)
+    assert result.ret == 0
+    assert result.parseoutcomes() == PASSED_HERE
+
+
+@pytest.mark.slow
+def test_without_xdist(lab):
+    lab.make()
+    result = lab.run("-p", "no:xdist", "experiment.yml", apart=True)
+    assert result.ret == 0
+    assert result.parseoutcomes() == PASSED_HERE
+
+
+def test_a_conftest_may_name_it(lab):
+    lab.make()
+    lab.write("conftest.py", "pytest_plugins = ['metricbench']\n")
+    assert lab.run("experiment.yml").parseoutcomes() == PASSED_HERE
+
+
+def test_switched_off(lab):
+    lab.make()
+    lab.write("test_plain.py", "def test_plain(): pass\n")
+    result = lab.run("-p", "no:metricbench", ".")
+    assert result.parseoutcomes() == {"passed": 1}
+    named = lab.run("-p", "no:metricbench", "experiment.yml")
+    assert named.ret == pytest.ExitCode.USAGE_ERROR
+    assert not lab.store().exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], ["-n1"]], ids=["plain", "n1"])
+def test_nothing_heavy_is_imported_without_an_experiment(lab, workers):
+    lab.write("test_plain.py", PLAIN_TEST)
+    for name in ("docker-compose.yml", "deep/.github.yaml", "experiments.yml"):
+        lab.write(name, "services: {}\n")
+    result = lab.run(*workers, apart=True)
+    assert result.parseoutcomes() == {"passed": 1}
+    result.stdout.no_fnmatch_line("*metricbench:*")
+
+
+def test_help_explains_the_options(lab):
+    result = lab.run("--help")
+    result.stdout.fnmatch_lines(["metricbench: benchmark cases as tests:", "*--metricbench-store*DIR*"])
+    result.stdout.fnmatch_lines(["*metricbench_files*"])
+
+
+def test_the_header_says_what_will_run_and_where(lab):
+    lab.make()
+    result = lab.run("experiment.yml", "--collect-only")
+    result.stdout.fnmatch_lines(["metricbench: shop: 18 attempts, 4 coverage requests, store: .metricbench/shop"])

@@ -1,0 +1,109 @@
+"""Workers that only remember what they were sent, in the manner of pytest-xdist's own tests."""
+
+from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from xdist_simulation import Config, World
+
+from pytest_metricbench.scheduling import ExperimentScheduling, Slot
+
+
+class MockNode:
+    """A worker that does nothing.
+
+    Attributes:
+        sent: every index it was sent, in order.
+        batches: the same, as it was sent.
+        told_to_end: whether it was told to shut down.
+        gone: whether it died; sending to it then fails, as on a broken pipe.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.gateway = SimpleNamespace(id=name)
+        self.batches: list[tuple[int, ...]] = []
+        self.told_to_end = False
+        self.gone = False
+        self._shutdown_sent = False
+
+    def __repr__(self) -> str:
+        return f"<{self.gateway.id}>"
+
+    @property
+    def sent(self) -> list[int]:
+        return [index for batch in self.batches for index in batch]
+
+    @property
+    def shutting_down(self) -> bool:
+        return self.told_to_end
+
+    def send_runtest_some(self, indices: Sequence[int]) -> None:
+        assert not self.told_to_end, "sent to a worker that will not run it"
+        if self.gone:
+            raise OSError("cannot send (already closed?)")
+        self.batches.append(tuple(indices))
+
+    def shutdown(self) -> None:
+        self.told_to_end = self._shutdown_sent = True
+
+
+class Hooks:
+    """Remembers reports of collections that differ."""
+
+    def __init__(self) -> None:
+        self.reports: list[Any] = []
+
+    def pytest_collectreport(self, report: Any) -> None:
+        self.reports.append(report)
+
+
+class Board:
+    """A scheduler with its nodes, named after the items they are sent.
+
+    Args:
+        slots: id -> slot.
+        nodes: how many.
+        maxschedchunk: as the option.
+    """
+
+    def __init__(self, slots: dict[str, Slot], nodes: int = 2, maxschedchunk: int | None = None) -> None:
+        self.ids = list(slots)
+        self.hooks = Hooks()
+        config: Any = Config(World(self.ids, (), workers=nodes, maxschedchunk=maxschedchunk), self.hooks)
+        self.scheduler = ExperimentScheduling(config, None, lambda ids: [slots[nodeid] for nodeid in ids])
+        self.nodes = [self.add(f"gw{number}") for number in range(nodes)]
+
+    def add(self, name: str) -> MockNode:
+        """A worker is ready."""
+        node: Any = MockNode(name)
+        self.scheduler.add_node(node)
+        return node
+
+    def collect(self, *nodes: MockNode, ids: Sequence[str] | None = None) -> None:
+        """Workers, or all of them, have collected; scheduling goes on when it can, as ``DSession`` has it."""
+        for node in nodes or self.nodes:
+            self.scheduler.add_node_collection(node, self.ids if ids is None else ids)
+            if self.scheduler.collection_is_completed:
+                self.scheduler.schedule()
+
+    def complete(self, node: MockNode, nodeid: str, duration: float = 1.0) -> None:
+        """An item ended."""
+        self.scheduler.mark_test_complete(node, self.ids.index(nodeid), duration)
+
+    def die(self, node: MockNode) -> str | None:
+        """A worker died, was it told to end or not."""
+        node.told_to_end = True  # pytest-xdist calls every worker that is gone shutting down
+        return self.scheduler.remove_node(node)
+
+    def sent(self, node: MockNode) -> list[str]:
+        """The ids a worker was sent, in order."""
+        return [self.ids[index] for index in node.sent]
+
+    def all_sent(self) -> list[list[str]]:
+        """The same of all nodes."""
+        return [self.sent(node) for node in self.nodes]
+
+
+def plain(names: Iterable[str]) -> dict[str, Slot]:
+    """Slots that rank in the order of the names."""
+    return {name: Slot((1, place)) for place, name in enumerate(names)}
