@@ -102,14 +102,17 @@ class Attempts:
         supersedes = None if earlier is None else earlier.trial_id
         new: list[AttemptRecord] = []
         for _ in range(1 + self._experiment.retries):
-            record = self._run(case, variant, task, slot, supersedes)
+            record, ended = self._run(case, variant, task, slot, supersedes)
             new.append(record)
-            if record.outcome != "unmeasured":
+            if record.outcome != "unmeasured" or ended:
                 break
             supersedes = record.trial_id
         return Performed(new[-1], tuple(new))
 
-    def _run(self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None) -> AttemptRecord:
+    def _run(
+        self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None
+    ) -> tuple[AttemptRecord, bool]:
+        """The record of one try, and whether somebody outside ended it, so that another try must not follow."""
         seed = attempt_seed(self._experiment.seed, case.id, variant.id, task.id, slot)
         trial_id = secrets.token_hex(16)
         workspace = f"{self._workspaces}/{case.id}/{variant.id}/{task.id}/{trial_id}"
@@ -125,8 +128,9 @@ class Attempts:
         )
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         began = perf_counter()
-        outcome = self._checked(self._outcome(request, Path(workspace)))
-        return AttemptRecord(
+        outcome, ended = self._outcome(request, Path(workspace))
+        outcome, files = _with_files(self._checked(outcome), workspace)
+        record = AttemptRecord(
             case=case.id,
             variant=variant.id,
             task=task.id,
@@ -141,20 +145,26 @@ class Attempts:
             seed=seed,
             started=started,
             duration=round(perf_counter() - began, 6),
-            files=digest_folder(Path(workspace)) if os.path.isdir(workspace) else {},
+            files=files,
             supersedes=supersedes,
         )
+        return record, ended
 
-    def _outcome(self, request: AttemptRequest, workspace: Path) -> Outcome:
+    def _outcome(self, request: AttemptRequest, workspace: Path) -> tuple[Outcome, bool]:
+        """What the runner says, and whether something outside ended it: pytest-timeout, whose clock runs once."""
         runner = self._experiment.runner
         try:
             if not runner.makes_workspace:
                 workspace.mkdir(parents=True)
             outcome = runner.run(request, workspace)
+        except KeyboardInterrupt:
+            raise
         except Exception as error:  # a runner's fault says nothing about the agent
             text = "".join(traceback.format_exception(error)).strip()
-            return Outcome.unmeasured(type(error).__name__, f"the runner {runner.kind!r} raised:\n{text}", "setup")
-        return _as_outcome(outcome, runner.kind)
+            return Outcome.unmeasured(type(error).__name__, f"the runner {runner.kind!r} raised:\n{text}", "setup"), False
+        except BaseException as error:  # pytest's own exceptions are of this kind
+            return Outcome.unmeasured(type(error).__name__, f"the attempt was ended: {error}", "setup"), True
+        return _as_outcome(outcome, runner.kind), False
 
     def _checked(self, outcome: Outcome) -> Outcome:
         if outcome.kind != "scored":
@@ -177,6 +187,22 @@ def _as_outcome(answer: object, kind: str) -> Outcome:
         return answer
     message = f"the runner {kind!r} returned {type(answer).__name__}; an Outcome is expected"
     return Outcome.unmeasured("ContractError", message, "contract")
+
+
+def _with_files(outcome: Outcome, workspace: str) -> tuple[Outcome, dict[str, str]]:
+    """The outcome, and the digests of what the attempt left. Without them a scored attempt is no measurement."""
+    if os.path.islink(workspace):  # whatever it leads to is not what the attempt left
+        return _unless_scored(outcome, f"the workspace {workspace} was replaced by a link"), {}
+    if not os.path.isdir(workspace):
+        return outcome, {}
+    try:
+        return outcome, digest_folder(Path(workspace))
+    except OSError as error:
+        return _unless_scored(outcome, f"what the attempt left in {workspace} cannot be read: {error.strerror}"), {}
+
+
+def _unless_scored(outcome: Outcome, message: str) -> Outcome:
+    return Outcome.unmeasured("ContractError", message, "contract") if outcome.kind == "scored" else outcome
 
 
 def _own_copy(params: Mapping[str, Json]) -> dict[str, Json]:

@@ -21,7 +21,7 @@ from pytest_metricbench.reporting.layout import (
     with_interval,
 )
 
-MOST_VARIANTS: Final = 12
+MOST_VARIANTS: Final = 14
 """Mutants that the table of variants holds; of more, the worst and the best five."""
 ENDS: Final = 5
 _ID_WIDTH: Final = 24

@@ -23,6 +23,8 @@ from pytest_metricbench.reporting.layout import (
 MOST_MUTANTS: Final = 14
 """Rows of the table of kills."""
 MOST_SURVIVORS: Final = 8
+FEW_SURVIVORS: Final = 4
+"""So many are described at length."""
 _ID_WIDTH: Final = 24
 
 
@@ -62,7 +64,7 @@ def score_block(name: str, case: CaseSummary, width: int) -> list[Line]:
     if case.survivors:
         shown = case.survivors[:MOST_SURVIVORS]
         pairs = [(survivor.mutant, survivor.description) for survivor in shown]
-        texts = named(pairs, width)
+        texts = named(pairs, width, most_lines=3 if len(shown) <= FEW_SURVIVORS else 1)
         if len(case.survivors) > len(shown):
             texts.append(f"and {len(case.survivors) - len(shown)} more: summary.json, cases.{name}.survivors")
         lines += listing("survived", texts, width, "yellow")

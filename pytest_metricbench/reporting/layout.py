@@ -97,14 +97,25 @@ def block(label: str, texts: Iterable[str], width: int, style: Style = "") -> li
     return lines
 
 
-def named(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """Names with what they mean, the meanings below each other and each cut to what is left of a block's width."""
+def named(pairs: Sequence[tuple[str, str]], width: int, most_lines: int = 1) -> list[str]:
+    """Names with what they mean, the meanings below each other, for :func:`listing`.
+
+    Args:
+        pairs: name and meaning.
+        width: of the terminal, label included.
+        most_lines: lines that a meaning may take; a longer one is cut.
+    """
     room = width - LABEL_WIDTH
     column = min(max((len(name) for name, _ in pairs), default=0), max(room // 2, 10))
+    beside = max(room - column - len(_GAP), 8)
     texts = []
     for name, meaning in pairs:
-        start = f"{shortened(name, column):<{column}}"
-        texts.append(shortened(f"{start}{_GAP}{one_line(meaning)}", room).rstrip() if meaning else start.rstrip())
+        lines = _wrapped(meaning, beside) or [""]
+        if len(lines) > most_lines:
+            lines = [*lines[: most_lines - 1], shortened(" ".join(lines[most_lines - 1 :]), beside)]
+        for index, text in enumerate(lines):
+            start = shortened(name, column) if index == 0 else ""
+            texts.append(f"{start:<{column}}{_GAP}{text}".rstrip())
     return texts
 
 

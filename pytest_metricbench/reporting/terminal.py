@@ -144,8 +144,8 @@ def _survivors(summary: Summary, width: int) -> list[Line]:
         for survivor in case.survivors
     ]
     texts = named(found[:MOST_SURVIVORS], width)
-    if len(found) > len(texts):
-        texts.append(f"and {len(found) - len(texts)} more: summary.json, survivors")
+    if len(found) > MOST_SURVIVORS:
+        texts.append(f"and {len(found) - MOST_SURVIVORS} more: summary.json, survivors")
     return listing("survived", texts, width, "yellow")
 
 

@@ -39,11 +39,14 @@ class Cost:
 def run_and_measure(argv: list[str], folder: Path, expect: int = 0) -> Cost:
     """Run a command to its end and say what it cost, its children included."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
-    process = subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
-    assert process.stdout is not None
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    assert os.waitstatus_to_exitcode(status) == expect, output.decode()[-3000:]
+    with subprocess.Popen(
+        argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    ) as process:
+        assert process.stdout is not None
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == expect, output.decode()[-3000:]
     return Cost(
         usage.ru_utime + usage.ru_stime, usage.ru_maxrss if sys.platform != "darwin" else usage.ru_maxrss // 1024
     )

@@ -66,6 +66,12 @@ def test_names_with_meanings_line_up_and_are_cut() -> None:
     ]  # fmt: skip
 
 
+def test_a_meaning_may_take_several_lines() -> None:
+    assert named([("a", "one two three four five six seven"), ("b", "x")], 32, most_lines=2) == [
+        "a  one two three", "   four five s..", "b  x",
+    ]  # fmt: skip
+
+
 def test_lists_of_names() -> None:
     assert first_names(["a", "b", "c"], 2) == "a, b and 1 more"
     assert flowing(["a", "bb", "c"], 8) == ["a   bb", "c"]

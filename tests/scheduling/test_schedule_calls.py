@@ -113,14 +113,11 @@ def test_a_long_item_shortens_the_queue_at_once() -> None:
         board.complete(node, str(number), 0.0002)
     board.complete(node, "100", 60.0)
     sent = len(node.sent)
-    while sent - 101 > 1:
-        board.complete(node, str(101 + 101 - 101), 0.0002) if False else None
-        break
-    for number in range(101, sent - 1):
+    for number in range(101, sent - 2):
         board.complete(node, str(number), 0.0002)
-    assert len(node.sent) == sent, "more was sent although the queue was not down to its last item"
-    board.complete(node, str(sent - 1), 0.0002)
-    assert len(node.sent) <= sent + 2
+    assert len(node.sent) == sent, "more was sent while two items were left"
+    board.complete(node, str(sent - 2), 0.0002)
+    assert len(node.sent) == sent + 1
 
 
 def test_maxschedchunk_is_heeded() -> None:
@@ -130,7 +127,7 @@ def test_maxschedchunk_is_heeded() -> None:
     for number in range(400):
         board.complete(node, str(number), 0.0002)
     assert max(map(len, node.batches)) <= 5
-    assert len(node.sent) == 405 or len(node.sent) == 402
+    assert len(node.sent) - 400 <= 5
 
 
 def test_what_one_phase_took_says_nothing_about_the_next() -> None:
@@ -251,14 +248,18 @@ def test_a_replacement_gets_work() -> None:
 
 
 def test_a_worker_that_only_held_an_item_did_not_run_it() -> None:
-    """It never learned of an item to follow: the item is nobody's crash, and another worker runs it."""
+    """It never learned of an item to follow: the item is nobody's crash, and it is sent again."""
     board = Board(gated(tasks=1, mutants=1) | {"b1": Slot((0, 1), opens="t0")})
     first, second = board.nodes
     board.collect()
     assert board.all_sent() == [["b0", "x0"], ["b1"]]
     board.complete(first, "b0")
     assert board.die(first) is None
-    assert board.sent(second) == ["b1", "x0"]
+    node = board.add("gw2")
+    board.collect(node)
+    assert not board.scheduler.tests_finished
+    board.complete(second, "b1")
+    assert board.sent(node) == ["x0"]
 
 
 def test_the_item_that_a_shutdown_released_was_running() -> None:

@@ -1,0 +1,127 @@
+"""What ``--junit-xml`` holds: a test case for each attempt and each coverage request, with properties."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from plugin_lab import USUAL, Lab
+
+
+def junit(lab: Lab, *args: str) -> ET.Element:
+    lab.run("experiment.yml", "--junit-xml=junit.xml", *args)
+    suite = ET.parse(lab.path / "junit.xml").getroot().find("testsuite")
+    assert suite is not None
+    return suite
+
+
+def test_cases(suite: ET.Element) -> dict[tuple[str, str], ET.Element]:
+    return {(case.attrib["classname"], case.attrib["name"]): case for case in suite.iter("testcase")}
+
+
+test_cases.__test__ = False  # type: ignore[attr-defined]
+
+
+def properties(case: ET.Element) -> dict[str, str]:
+    found = [(entry.attrib["name"], entry.attrib["value"]) for entry in case.iter("property")]
+    assert len(found) == len(dict(found)), "a property stands twice"
+    return dict(found)
+
+
+def test_classes_are_file_case_variant(lab, workers):
+    lab.make()
+    suite = junit(lab, *workers)
+    cases = test_cases(suite)
+    assert suite.attrib["tests"] == "22"
+    assert suite.attrib["failures"] == suite.attrib["errors"] == suite.attrib["skipped"] == "0"
+    assert len(cases) == 22
+    attempts = {key for key in cases if "coverage" not in key[0]}
+    assert attempts == {
+        (f"experiment.yml.shop.{variant}", f"{task}[{slot}]")
+        for variant in ("baseline", "no-pay", "quiet")
+        for task in ("find", "pay", "refund")
+        for slot in (1, 2)
+    }
+
+
+def test_attempts_carry_outcome_scores_and_trial_id(lab, workers):
+    lab.make()
+    cases = test_cases(junit(lab, *workers))
+    records = {(line["variant"], line["task"], line["attempt"]): line for line in lab.journal()}
+    for (classname, name), case in cases.items():
+        variant = classname.rpartition(".")[2]
+        if variant == "coverage":
+            continue
+        task, _, slot = name.removesuffix("]").partition("[")
+        assert properties(case)["trial_id"] == records[variant, task, int(slot)]["trial_id"]
+    baseline = "experiment.yml.shop.baseline"
+    passed = properties(cases[baseline, "find[1]"])
+    assert (passed["outcome"], passed["score.reward"], passed["score.tone"]) == ("passed", "1.0", "dry")
+    missed = properties(cases[baseline, "refund[2]"])
+    assert (missed["outcome"], missed["score.reward"]) == ("missed", "0.25")
+    died = properties(cases["experiment.yml.shop.no-pay", "refund[2]"])
+    assert (died["outcome"], died["error"]) == ("died", "agent: RuntimeError")
+    assert "score.reward" not in died
+
+
+def test_an_unmeasured_attempt_is_a_failure(lab):
+    lab.make(outcomes={**USUAL, "quiet::find": "pu"})
+    suite = junit(lab)
+    assert (suite.attrib["failures"], suite.attrib["errors"]) == ("1", "0")
+    case = test_cases(suite)["experiment.yml.shop.quiet", "find[2]"]
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.attrib["message"].startswith("unmeasured (verifier): ValueError: the judge failed")
+    assert properties(case)["outcome"] == "unmeasured"
+    assert properties(case)["error"] == "verifier: ValueError"
+
+
+def test_reused_attempts_carry_the_same_properties(lab):
+    lab.make()
+    first, second = test_cases(junit(lab)), test_cases(junit(lab))
+    assert first.keys() == second.keys()
+    for key, case in first.items():
+        assert properties(second[key]) == properties(case)
+
+
+def test_coverage_requests_are_test_cases(lab, workers):
+    lab.make()
+    cases = test_cases(junit(lab, *workers))
+    coverage = {name: case for (classname, name), case in cases.items() if classname == "experiment.yml.shop.coverage"}
+    assert set(coverage) == {"goals[s1]", "goals[s2]", "goals[s3]", "goals[pool]"}
+    assert properties(coverage["goals[pool]"]) == {"outcome": "measured", "value": "1.0"}
+    assert properties(coverage["goals[s1]"])["value"] == str(1 / 3)
+
+
+def test_a_null_score_carries_its_reason(lab):
+    agent = "def run(request): return 1.0\ndef verify(request, output): return {'reward': output}\n"
+    agent += "def measure(request): return {'value': None, 'reason': 'nothing was traced'}\n"
+    lab.make(agent=agent)
+    case = test_cases(junit(lab))["experiment.yml.shop.coverage", "goals[s1]"]
+    assert properties(case) == {"outcome": "measured", "reason": "nothing was traced"}
+    assert case.find("failure") is None
+
+
+def test_a_failed_request_is_a_failure(lab):
+    agent = "def run(request): return 1.0\ndef verify(request, output): return {'reward': output}\n"
+    agent += "def measure(request): raise OSError('no disk') if request.subset == 's2' else ValueError\n"
+    lab.make(agent=agent, case={"subsets": [{"id": "s2", "tasks": ["pay"]}]})
+    suite = junit(lab)
+    assert (suite.attrib["failures"], suite.attrib["errors"]) == ("2", "0")
+    case = test_cases(suite)["experiment.yml.shop.coverage", "goals[s2]"]
+    failure = case.find("failure")
+    assert failure is not None
+    assert "no disk" in (failure.text or "") + failure.attrib["message"]
+    assert properties(case) == {"outcome": "failed"}
+
+
+@pytest.mark.parametrize("family", ["xunit1", "xunit2", "legacy"])
+def test_every_family(lab, family):
+    lab.make()
+    suite = junit(lab, "-o", f"junit_family={family}")
+    assert len(test_cases(suite)) == 22
+
+
+def test_legacy_names_the_line_of_a_task(lab):
+    path = lab.make()
+    case = test_cases(junit(lab, "-o", "junit_family=xunit1"))["experiment.yml.shop.quiet", "pay[1]"]
+    assert case.attrib["file"] == "experiment.yml"
+    assert "id: pay" in path.read_text().splitlines()[int(case.attrib["line"])]
