@@ -129,6 +129,7 @@ class Attempts:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         began = perf_counter()
         outcome, ended = self._outcome(request, Path(workspace))
+        duration = round(perf_counter() - began, 6)
         outcome, files = _with_files(self._checked(outcome), workspace)
         record = AttemptRecord(
             case=case.id,
@@ -144,7 +145,7 @@ class Attempts:
             verifier=self._fingerprints.verifier(),
             seed=seed,
             started=started,
-            duration=round(perf_counter() - began, 6),
+            duration=duration,
             files=files,
             supersedes=supersedes,
         )

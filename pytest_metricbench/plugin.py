@@ -186,6 +186,10 @@ def _controller(config: pytest.Config) -> "Controller":
     if controller is None:
         if sys.platform == "win32":
             raise pytest.UsageError("metricbench: process groups are needed; on Windows, run under WSL")
+        if config.pluginmanager.has_plugin("dsession") and config.getoption("dist") == "each":
+            raise pytest.UsageError(
+                "metricbench: --dist each would make every attempt anew on every worker; --dist load makes each once"
+            )
         from pytest_metricbench.session import Controller
 
         controller = Controller(config.stash[_SESSION])

@@ -165,7 +165,7 @@ class ExperimentRun:
         """What part of the experiment this is, in words; None for the whole."""
         declared = len(self.selected) + len(self.kept) + len(self.outside)
         if not self.kept and not self.outside:
-            return None
+            return None if self.systems is None else f"coverage of {', '.join(sorted(self.systems))} only"
         taken = f", {len(self.kept)} more taken from the store" if self.kept else ""
         return f"{len(self.selected)} of {declared} attempts selected{taken}"
 

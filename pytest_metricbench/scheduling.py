@@ -351,7 +351,7 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
         """As long as items are known to be short, and shorter towards the end, so that the workers end together."""
         if not workers or phase not in self.seconds:
             return SHORTEST_QUEUE
-        length = min(LONGEST_QUEUE, len(self.ready) // (2 * workers), self.maxschedchunk or LONGEST_QUEUE)
+        length = min(LONGEST_QUEUE, len(self.ready) // (4 * workers), self.maxschedchunk or LONGEST_QUEUE)
         if self.seconds[phase] > 0:
             length = min(length, int(QUEUE_SECONDS / self.seconds[phase]))
         return max(SHORTEST_QUEUE, length)

@@ -32,8 +32,8 @@ def primary_score(policy: ScorePolicy, names: Mapping[str, object]) -> str | Non
 def status(policy: ScorePolicy, record: AttemptRecord) -> Status:
     """What became of an attempt under this policy.
 
-    A scored attempt whose primary score is null died before that score; one without it is unmeasured. NaN passes
-    no threshold.
+    A scored attempt whose primary score is null died before that score; one without it is unmeasured. A boolean
+    passes when it is true, whatever the threshold; NaN passes none.
     """
     if record.outcome != "scored":
         return record.outcome
@@ -45,7 +45,8 @@ def status(policy: ScorePolicy, record: AttemptRecord) -> Status:
         return "died"
     if isinstance(value, str):
         return "unmeasured"
-    return "passed" if value >= policy.pass_at_least else "missed"
+    passes = value if isinstance(value, bool) else value >= policy.pass_at_least
+    return "passed" if passes else "missed"
 
 
 def contract_problem(policy: ScorePolicy, scores: Mapping[str, ScoreValue]) -> str | None:

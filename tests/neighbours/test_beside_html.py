@@ -1,0 +1,67 @@
+"""pytest-html makes its report: it knows no outcomes but pytest's, and gets no others."""
+
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+from session_lab import Lab, no_fault
+
+pytest.importorskip("pytest_html")
+
+AGENT = """
+def act(request):
+    if request.task.id == "dies":
+        raise RuntimeError("out of cheese")
+    if request.task.id == "breaks":
+        return "no score at all"
+    return 1.0 if request.task.id == "solves" else 0.0
+"""
+TASKS = ["solves", "misses", "dies", "breaks"]
+COVERAGE = [{"id": "fair", "kind": "python", "measure": "cover:fair"}]
+COVER = "def fair(request):\n    return 0.5 if request.subset == 'pool' else 7\n"
+SUBSETS = [{"id": "s1", "tasks": ["solves"]}]
+
+
+def rows(lab: Lab) -> dict[str, Any]:
+    """Node id -> what the report says of it."""
+    page = (lab.path / "report.html").read_text("utf-8")
+    blob = re.search(r'data-jsonblob="([^"]*)"', page)
+    assert blob is not None
+    tests: dict[str, Any] = json.loads(html.unescape(blob[1]))["tests"]
+    assert all(len(entries) == 1 for entries in tests.values())
+    return {nodeid: entries[0] for nodeid, entries in tests.items()}
+
+
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+def test_the_report_has_every_attempt_and_request_once(lab: Lab, workers: list[str]) -> None:
+    lab.write("cover.py", COVER)
+    lab.make(AGENT, tasks=TASKS, subsets=SUBSETS, coverage=COVERAGE)
+    arguments = ("experiment.yml", "--html=report.html", "--self-contained-html", *workers)
+    ended = lab.run_apart(*arguments, beside=["html"])
+    assert ended.status == 1, ended
+    no_fault(ended.out)
+    found = rows(lab)
+    assert {nodeid.removeprefix("experiment.yml::c::"): row["result"] for nodeid, row in found.items()} == {
+        **{f"{variant}::{task}[1]": "Passed" for variant in ("baseline", "m1") for task in TASKS[:3]},
+        **{f"{variant}::breaks[1]": "Failed" for variant in ("baseline", "m1")},
+        "coverage::fair[s1]": "Failed",
+        "coverage::fair[pool]": "Passed",
+    }
+    assert "no score at all" in html.unescape(found["experiment.yml::c::m1::breaks[1]"]["log"])
+    assert "value is 7" in html.unescape(found["experiment.yml::c::coverage::fair[s1]"]["log"])
+
+
+@pytest.mark.slow
+def test_reruns_in_the_report(lab: Lab) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    lab.make(AGENT, tasks=["solves", "breaks"], mutants=[])
+    arguments = ("experiment.yml", "--html=report.html", "--self-contained-html", "--reruns=1")
+    ended = lab.run_apart(*arguments, beside=["html", "rerunfailures"])
+    assert ended.status == 1, ended
+    no_fault(ended.out)
+    page = html.unescape((lab.path / "report.html").read_text("utf-8"))
+    assert "1 Rerun" in page
+    assert "1 Passed" in page
+    assert "1 Failed" in page
