@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pytest_metricbench.answers import plain_text
+
 TRACE_NAME: Final = "trajectory.json"
 """What a trace is called by those who write them."""
 
@@ -56,9 +58,7 @@ def _trajectories(value: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]
         if not isinstance(version, str) or not version.startswith("ATIF-v1."):
             raise TraceError(f"{where}.schema_version is {version!r}; ATIF-v1.x is expected")
         yield where, value
-        nested = value.get("subagent_trajectories") or []
-        if not isinstance(nested, list):
-            raise TraceError(f"{where}.subagent_trajectories is not a list")
+        nested = _list_or_none(value, where, "subagent_trajectories")
         waiting.extend((f"{where}.subagent_trajectories[{index}]", part) for index, part in enumerate(nested))
 
 
@@ -69,14 +69,22 @@ def _calls(where: str, trajectory: dict[str, Any]) -> Iterator[str]:
     for index, step in enumerate(steps):
         if not isinstance(step, dict):
             raise TraceError(f"{where}.steps[{index}] is not a mapping")
-        calls = step.get("tool_calls") or []
-        if not isinstance(calls, list):
-            raise TraceError(f"{where}.steps[{index}].tool_calls is not a list")
+        calls = _list_or_none(step, f"{where}.steps[{index}]", "tool_calls")
         for number, call in enumerate(calls):
             name = call.get("function_name") if isinstance(call, dict) else None
             if not isinstance(name, str) or not name.strip():
                 raise TraceError(f"{where}.steps[{index}].tool_calls[{number}] has no function_name")
-            yield name.strip()
+            yield plain_text(name.strip())
+
+
+def _list_or_none(mapping: dict[str, Any], where: str, key: str) -> list[Any]:
+    """The list under a key that may be absent or null."""
+    value = mapping.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TraceError(f"{where}.{key} is not a list")
+    return value
 
 
 def _declared(where: str, trajectory: dict[str, Any]) -> set[str] | None:
@@ -93,5 +101,5 @@ def _declared(where: str, trajectory: dict[str, Any]) -> set[str] | None:
         name = inner.get("name") if isinstance(inner, dict) else None
         if not isinstance(name, str) or not name.strip():
             raise TraceError(f"{where}.agent.tool_definitions[{index}] has no name")
-        names.add(name.strip())
+        names.add(plain_text(name.strip()))
     return names

@@ -115,7 +115,7 @@ def pytest_collect_file(
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     """Start experiments before the first item, and measure coverage after the last unless the run was stopped."""
-    if session.config.option.collectonly or _is_worker(session.config):
+    if session.config.option.collectonly or _is_worker(session.config) or _broken(session):
         return (yield)
     if (controller := _known_controller(session.config)) is not None:
         controller.before_loop()
@@ -123,6 +123,11 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     if (controller := _known_controller(session.config)) is not None:  # perhaps only since the workers collected
         controller.after_loop()
     return result
+
+
+def _broken(session: pytest.Session) -> bool:
+    """Whether pytest will run nothing, since something could not be collected."""
+    return bool(session.testsfailed) and not session.config.option.continue_on_collection_errors
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -69,6 +69,9 @@ class Controller:
         self._summaries: Final[list[tuple[ExperimentRun, Summary, Path]]] = []
         self._faults: Final[list[str]] = []
         self._sigterm: Any = None
+        self._reporter: Final[Any] = config.pluginmanager.get_plugin("terminalreporter")
+        self._counts_itself: Final = hasattr(self._reporter, "tests_count")
+        """Whether it is pytest-sugar's reporter, which has its own number of tests to come."""
 
     # ------------------------------------------------ opening
 
@@ -220,6 +223,8 @@ class Controller:
         """Count the coverage requests into the progress; pytest-xdist sets the number of items anew."""
         if self._runs:
             self._session.testscollected = self._items + self._requests
+            if self._counts_itself:
+                self._reporter.tests_count = self._session.testscollected
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

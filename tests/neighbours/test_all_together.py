@@ -37,7 +37,7 @@ def test_one_attempt_a_slot_and_nothing_lost(lab: Lab, workers: list[str]) -> No
     kept = lab.attempts()
     assert len(kept) == 12
     assert len(lab.journal()) == 16  # four of them twice, by --reruns
-    assert lab.requests()["share[pool]"]["value"] == 1.0
+    assert lab.requests()["share[s1]"]["value"] == 1 / 3
     for made in ("report.html", "cov.json", "junit.xml"):
         assert (lab.path / made).stat().st_size > 0
 

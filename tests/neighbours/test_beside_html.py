@@ -24,14 +24,13 @@ COVER = "def fair(request):\n    return 0.5 if request.subset == 'pool' else 7\n
 SUBSETS = [{"id": "s1", "tasks": ["solves"]}]
 
 
-def rows(lab: Lab) -> dict[str, Any]:
-    """Node id -> what the report says of it."""
+def rows(lab: Lab) -> dict[str, list[dict[str, Any]]]:
+    """Node id -> the rows of the report that are about it."""
     page = (lab.path / "report.html").read_text("utf-8")
     blob = re.search(r'data-jsonblob="([^"]*)"', page)
     assert blob is not None
-    tests: dict[str, Any] = json.loads(html.unescape(blob[1]))["tests"]
-    assert all(len(entries) == 1 for entries in tests.values())
-    return {nodeid: entries[0] for nodeid, entries in tests.items()}
+    found: dict[str, list[dict[str, Any]]] = json.loads(html.unescape(blob[1]))["tests"]
+    return found
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
@@ -42,26 +41,26 @@ def test_the_report_has_every_attempt_and_request_once(lab: Lab, workers: list[s
     ended = lab.run_apart(*arguments, beside=["html"])
     assert ended.status == 1, ended
     no_fault(ended.out)
-    found = rows(lab)
-    assert {nodeid.removeprefix("experiment.yml::c::"): row["result"] for nodeid, row in found.items()} == {
-        **{f"{variant}::{task}[1]": "Passed" for variant in ("baseline", "m1") for task in TASKS[:3]},
-        **{f"{variant}::breaks[1]": "Failed" for variant in ("baseline", "m1")},
-        "coverage::fair[s1]": "Failed",
-        "coverage::fair[pool]": "Passed",
+    found = {nodeid.removeprefix("experiment.yml::c::"): made for nodeid, made in rows(lab).items()}
+    assert {nodeid: [row["result"] for row in made] for nodeid, made in found.items()} == {
+        **{f"{variant}::{task}[1]": ["Passed"] for variant in ("baseline", "m1") for task in TASKS[:3]},
+        **{f"{variant}::breaks[1]": ["Failed"] for variant in ("baseline", "m1")},
+        "coverage::fair[s1]": ["Failed"],
+        "coverage::fair[pool]": ["Passed"],
     }
-    assert "no score at all" in html.unescape(found["experiment.yml::c::m1::breaks[1]"]["log"])
-    assert "value is 7" in html.unescape(found["experiment.yml::c::coverage::fair[s1]"]["log"])
+    assert "no score at all" in html.unescape(found["m1::breaks[1]"][0]["log"])
+    assert "value is 7" in html.unescape(found["coverage::fair[s1]"][0]["log"])
 
 
-@pytest.mark.slow
-def test_reruns_in_the_report(lab: Lab) -> None:
+def test_reruns_are_shown_as_those_of_any_test(lab: Lab) -> None:
     pytest.importorskip("pytest_rerunfailures")
     lab.make(AGENT, tasks=["solves", "breaks"], mutants=[])
-    arguments = ("experiment.yml", "--html=report.html", "--self-contained-html", "--reruns=1")
-    ended = lab.run_apart(*arguments, beside=["html", "rerunfailures"])
-    assert ended.status == 1, ended
-    no_fault(ended.out)
-    page = html.unescape((lab.path / "report.html").read_text("utf-8"))
-    assert "1 Rerun" in page
-    assert "1 Passed" in page
-    assert "1 Failed" in page
+    lab.write("test_plain.py", "def test_one(): assert False")
+    report = ("--html=report.html", "--self-contained-html", "--reruns=1")
+    result = lab.run("experiment.yml", "test_plain.py", *report, beside=["html", "rerunfailures"])
+    assert result.ret == 1
+    no_fault(result.stdout.str())
+    found = {nodeid.rpartition("::")[2]: [row["result"] for row in made] for nodeid, made in rows(lab).items()}
+    assert found["breaks[1]"] == found["test_one"]
+    assert found["breaks[1]"][-1] == "Failed"
+    assert found["solves[1]"] == ["Passed"]

@@ -35,7 +35,8 @@ class World:
         latency: seconds that a message takes in either direction.
         boot: seconds until a worker, the first or a replacement, has collected.
         crashes: items that take their worker with them when they are half done.
-        kills: (number of the worker in the order they were made, time) at which it dies, whatever it does.
+        kills: (number of the worker in the order they were made, time) at which it dies, whatever it does, if it
+            has collected by then.
         deaf: whether sending to a worker that died raises before its end was noticed, as a broken pipe does.
         failures: items that fail, which only matters with ``maxfail``.
         maxfail: as ``--maxfail``.
@@ -158,8 +159,8 @@ class Worker:
         ids = self.world.other_ids.get(self.number, self.world.ids)
         self.tell("collectionfinish", ids=list(ids), topdir="")
         for number, time in self.world.kills:
-            if number == self.number:
-                self.clock.after(max(0.0, time - self.clock.now), self.die)
+            if number == self.number and time > self.clock.now:
+                self.clock.after(time - self.clock.now, self.die)
 
     # ------------------------------------------------ the channel
 

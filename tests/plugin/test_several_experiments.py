@@ -1,0 +1,216 @@
+"""More than one experiment, experiments in folders with a conftest.py, and outside the root folder."""
+
+import pytest
+from plugin_lab import Lab, node_ids
+
+EXTENSION = '''
+from typing import Literal
+
+from pytest_metricbench import CoverageSystem, Outcome, Runner, Score
+
+
+class Echo(Runner):
+    kind: Literal["echo"] = "echo"
+    loud: bool = False
+
+    def run(self, request, workspace):
+        (workspace / "said.txt").write_text(request.task.id)
+        return Outcome.scored({"reward": 0.0 if request.variant.params.get("mute") else 1.0})
+
+
+class Said(CoverageSystem):
+    kind: Literal["said"] = "said"
+    of: int
+
+    def measure(self, request, workspace):
+        said = {path.read_text() for files in request.evidence.values() for path in files}
+        return Score(len(said) / self.of)
+
+
+def pytest_metricbench_runners():
+    return [Echo]
+
+
+def pytest_metricbench_coverage_systems():
+    return [Said]
+'''
+
+
+def make_extended(lab: Lab, file: str = "deep/experiment.yml") -> None:
+    """An experiment whose runner and coverage system come from the conftest.py beside it."""
+    mutants = [{"id": "silent", "params": {"mute": True}}, {"id": "quiet"}]
+    lab.make(
+        file,
+        runner={"kind": "echo", "loud": True},
+        coverage=[{"id": "said", "kind": "said", "of": 3}],
+        case={"mutants": mutants},
+    )
+    lab.write(file.rpartition("/")[0] + "/conftest.py", EXTENSION)
+
+
+def test_each_has_a_store_and_a_section(lab, workers):
+    lab.make()
+    lab.make("b.experiment.yml", name="other", attempts=1)
+    result = lab.run(*workers)
+    assert result.ret == 0
+    assert len(lab.calls()) == 27
+    result.stdout.fnmatch_lines_random(["*= metricbench: shop =*", "*= metricbench: other =*"])
+    assert lab.summary("shop")["counts"]["declared"] == 18
+    assert lab.summary("other")["counts"]["declared"] == 9
+
+
+def test_a_line_each_in_the_header(lab):
+    lab.make()
+    lab.make("b.experiment.yml", name="other", attempts=1)
+    result = lab.run("experiment.yml", "b.experiment.yml", "--collect-only")
+    result.stdout.fnmatch_lines(
+        ["metricbench: other: 9 attempts, *, store: .metricbench/other", "metricbench: shop: 18 attempts, *"]
+    )
+
+
+def test_only_one_of_two_is_selected(lab):
+    lab.make()
+    lab.make("b.experiment.yml", name="other")
+    assert lab.run("-k", "b.experiment.yml").ret == 0
+    assert lab.summary("other")["complete"]
+    assert not (lab.store("shop") / "summary.json").exists()
+
+
+def test_one_is_not_green(lab):
+    lab.make()
+    lab.make("b.experiment.yml", name="other", gates=["baseline pass@1 >= 0.99"])
+    assert lab.run().ret == pytest.ExitCode.TESTS_FAILED
+    assert lab.summary("shop")["complete"]
+
+
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+@pytest.mark.parametrize("args", [["."], ["experiment.yml", "b.experiment.yml"]], ids=["found", "named"])
+def test_two_of_one_name_would_share_a_store(lab, workers, args):
+    lab.make()
+    lab.make("b.experiment.yml")
+    result = lab.run(*args, *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: metricbench: */b.experiment.yml and */experiment.yml * 'shop' *; rename one"])
+    assert lab.calls() == []
+
+
+def test_two_of_one_name_in_two_folders_do_not_clash(lab):
+    lab.make("a/experiment.yml", module="agent_a")
+    lab.make("b/experiment.yml", module="agent_b")
+    assert lab.run().ret == 0
+    for folder in "ab":
+        assert (lab.path / folder / ".metricbench/shop/summary.json").exists()
+
+
+def test_two_of_one_name_clash_in_one_store_folder(lab):
+    lab.make("a/experiment.yml", module="agent_a")
+    lab.make("b/experiment.yml", module="agent_b")
+    result = lab.run("--metricbench-store=all")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: metricbench: *would share the store *all/shop; rename one"])
+
+
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+def test_two_agents_of_one_module_name_named(lab, workers):
+    lab.make("a/experiment.yml")
+    lab.make("b/experiment.yml", name="other")
+    result = lab.run("a/experiment.yml", "b/experiment.yml", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["*experiment.yml:*: runner.agent: the module agent of *b/agent.py is loaded already from *a/agent.py; rename *"]
+    )
+
+
+def test_two_agents_of_one_module_name_found(lab):
+    lab.make("a/experiment.yml")
+    lab.make("b/experiment.yml", name="other")
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*ERROR collecting b/experiment.yml*", "*module agent of *b/agent.py *a/agent.py;*"])
+
+
+def test_two_experiments_may_share_an_agent(lab):
+    lab.make()
+    lab.make("b.experiment.yml", name="other")
+    assert lab.run("experiment.yml", "b.experiment.yml").ret == 0
+
+
+# ---------------------------------------------------------------- runners and systems of a conftest.py
+
+
+@pytest.mark.parametrize("args", [["."], ["deep"], ["deep/experiment.yml"]], ids=["root", "folder", "named"])
+def test_kinds_from_a_conftest_in_a_sub_folder(lab, args):
+    make_extended(lab)
+    result = lab.run(*args)
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 16, "missed": 6}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("args", [["."], ["deep/experiment.yml"]], ids=["root", "named"])
+def test_kinds_from_a_conftest_that_only_workers_collected(lab, args):
+    make_extended(lab, "very/deep/experiment.yml")
+    result = lab.run(*[arg.replace("deep", "very/deep") for arg in args], "-n2")
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 16, "missed": 6}
+
+
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+def test_kinds_do_not_reach_beyond_their_folder(lab, workers):
+    make_extended(lab)
+    lab.make("other.experiment.yml", name="other", runner={"kind": "echo"}, coverage=None)
+    result = lab.run("deep/experiment.yml", "other.experiment.yml", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*other.experiment.yml:*: runner.kind: there is no runner 'echo'; *"])
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def pytest_metricbench_runners(): return [int]", "*a hook gave <class 'int'>; a subclass of Runner is *"),
+        (
+            "from pytest_metricbench import Runner\n"
+            "class Mine(Runner):\n    kind: str\n    def run(self, request, workspace): ...\n"
+            "def pytest_metricbench_runners(): return [Mine]",
+            "*Mine names no kind; *",
+        ),
+        (
+            "from typing import Literal\nfrom pytest_metricbench import Runner\n"
+            "class Mine(Runner):\n    kind: Literal['python'] = 'python'\n    def run(self, request, workspace): ...\n"
+            "def pytest_metricbench_runners(): return [Mine]",
+            "*the kind 'python' of *Mine is taken by *PythonRunner; rename one",
+        ),
+    ],
+    ids=["no-runner", "no-kind", "taken"],
+)
+def test_hooks_that_give_something_wrong(lab, source, said):
+    lab.make()
+    lab.write("conftest.py", source + "\n")
+    result = lab.run("experiment.yml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {said}"])
+
+
+# ---------------------------------------------------------------- outside the root folder
+
+
+def test_outside_the_root_folder(lab, workers, monkeypatch):
+    lab.make("elsewhere/experiment.yml")
+    lab.write("project/pytest.ini", "[pytest]\n")
+    monkeypatch.chdir(lab.path / "project")
+    listed = node_ids(lab.run("../elsewhere/experiment.yml", "--rootdir=.", "--collect-only", "-q"))
+    assert len(listed) == 18
+    result = lab.run("../elsewhere/experiment.yml", "--rootdir=.", *workers)
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 16, "missed": 5, "died": 1}
+    assert (lab.path / "elsewhere/.metricbench/shop/summary.json").exists()
+
+
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+def test_a_folder_outside_the_root_folder(lab, workers, monkeypatch):
+    lab.make("elsewhere/deep/experiment.yml")
+    lab.write("project/pytest.ini", "[pytest]\n")
+    monkeypatch.chdir(lab.path / "project")
+    result = lab.run("../elsewhere", "--rootdir=.", *workers)
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 16, "missed": 5, "died": 1}
