@@ -1,0 +1,160 @@
+"""Stores of several machines or CI shards united into one.
+
+The union by key: a measured result beats an unmeasured one; two different measured results of one key are a conflict,
+and nothing is written then.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.store.files import copy_file, files_match
+from pytest_metricbench.store.journal import StoreError
+from pytest_metricbench.store.layout import Layout
+from pytest_metricbench.store.reading import Contents, read_store
+from pytest_metricbench.store.writing import StoreWriter
+
+MOST_CONFLICTS: Final = 20
+"""Conflicts that an error names; of more it says how many."""
+
+Key = tuple[str, ...] | tuple[str, str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """How many records were taken over, and from how many stores."""
+
+    stores: int
+    attempts: int
+    coverage: int
+
+
+def merge_stores(writer: StoreWriter, sources: Sequence[Path]) -> Merged:
+    """Take over what other stores of the same experiment hold.
+
+    Args:
+        writer: the store that receives it, open for writing.
+        sources: the folders of the other stores.
+
+    Raises:
+        StoreError: a source is no store, is damaged, is of another experiment, or disagrees with another one about an
+            attempt or a coverage score. Nothing is written then.
+    """
+    contents = [_read(source) for source in sources]
+    _refuse_other_experiments([_description(layout) for layout in (writer.layout, *(c.layout for c in contents))])
+    attempts, coverage = _union(writer.contents, contents)
+    for source, record in attempts:
+        _copy_attempt(source, writer.layout, record)
+        writer.add_attempt(record)
+    for source, request in coverage:
+        _copy_files(source.coverage_folder(*request.key), writer.layout.coverage_folder(*request.key), request.files)
+        writer.add_coverage(request)
+    return Merged(len(sources), len(attempts), len(coverage))
+
+
+def _read(source: Path) -> Contents:
+    if not Layout(source).attempts.is_file():
+        raise StoreError(f"{source}: there is no store (no attempts.jsonl); name the folder that holds one")
+    return read_store(source)
+
+
+def _description(layout: Layout) -> tuple[Path, dict[str, Any] | None]:
+    try:
+        value = json.loads(layout.experiment.read_bytes())
+    except FileNotFoundError:
+        return layout.root, None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{layout.experiment}: cannot be read: {error}") from None
+    return layout.root, value if isinstance(value, dict) else {}
+
+
+def _refuse_other_experiments(described: Sequence[tuple[Path, dict[str, Any] | None]]) -> None:
+    known = [(root, description) for root, description in described if description is not None]
+    if not known:
+        return
+    first_root, first = known[0]
+    for root, description in known[1:]:
+        if description.get("experiment") != first.get("experiment"):
+            raise StoreError(
+                f"{root} is of the experiment {description.get('experiment')!r}, {first_root} of "
+                f"{first.get('experiment')!r}; only stores of one experiment can be merged"
+            )
+        changed = _differences(first.get("digests") or {}, description.get("digests") or {})
+        if changed:
+            raise StoreError(
+                f"{root} and {first_root} were run from different inputs ({', '.join(changed[:5])}); run both from "
+                "the same files, then merge"
+            )
+
+
+def _differences(one: Any, other: Any, name: str = "") -> list[str]:
+    """The names of what differs between two descriptions' digests, to the depth where it does."""
+    if one == other:
+        return []
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return [name]
+    found = []
+    for key in sorted({*one, *other}):
+        found += _differences(one.get(key), other.get(key), f"{name}.{key}" if name else key)
+    return found
+
+
+def _union(
+    own: Contents, others: Sequence[Contents]
+) -> tuple[list[tuple[Layout, AttemptRecord]], list[tuple[Layout, CoverageRecord]]]:
+    """What to take over and from where.
+
+    Raises:
+        StoreError: conflicts, by name.
+    """
+    conflicts: list[str] = []
+    attempts: dict[tuple[str, str, str, int], tuple[Layout, AttemptRecord]] = {
+        key: (own.layout, record) for key, record in own.attempts.items()
+    }
+    coverage: dict[tuple[str, str, str], tuple[Layout, CoverageRecord]] = {
+        key: (own.layout, record) for key, record in own.coverage.items()
+    }
+    for other in others:
+        for key, record in other.attempts.items():
+            there = attempts.get(key)
+            if there is None or (there[1].outcome == "unmeasured" and record.outcome != "unmeasured"):
+                attempts[key] = (other.layout, record)
+            elif record.outcome != "unmeasured" and record != there[1]:
+                conflicts.append(f"attempt {'::'.join(key[:3])}[{key[3]}]: {there[0].root} and {other.layout.root}")
+        for name, request in other.coverage.items():
+            held = coverage.get(name)
+            if held is None or (held[1].outcome == "failed" and request.outcome == "measured"):
+                coverage[name] = (other.layout, request)
+            elif request.outcome == "measured" and _answer(request) != _answer(held[1]):
+                conflicts.append(f"coverage {' '.join(name)}: {held[0].root} and {other.layout.root}")
+    if conflicts:
+        more = f"\nand {len(conflicts) - MOST_CONFLICTS} more" if len(conflicts) > MOST_CONFLICTS else ""
+        listed = "\n".join(conflicts[:MOST_CONFLICTS])
+        raise StoreError(f"two different results of one key; nothing was merged:\n{listed}{more}")
+    taken = [(source, record) for source, record in attempts.values() if source.root != own.layout.root]
+    measured = [(source, request) for source, request in coverage.values() if source.root != own.layout.root]
+    return taken, measured
+
+
+def _answer(record: CoverageRecord) -> tuple[object, ...]:
+    return (record.request_digest, record.settings_digest, record.value, record.reason, record.goals)
+
+
+def _copy_attempt(source: Layout, target: Layout, record: AttemptRecord) -> None:
+    parts = (record.case, record.variant, record.task, record.folder or record.trial_id)
+    _copy_files(source.workspace(*parts), target.workspace(*parts), record.files)
+
+
+def _copy_files(source: Path, target: Path, files: dict[str, str]) -> None:
+    """Copy the files of a record, checked: what has changed since is not passed on as a result."""
+    if not files_match(source, files):
+        raise StoreError(f"{source}: files are missing or have changed since they were recorded; that store is damaged")
+    try:
+        for name in files:
+            if not (target / name).exists():
+                copy_file(source / name, target / name)
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,63 @@
+"""What is no longer an attempt's result and is kept all the same: what is stale, and what was interrupted."""
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from pytest_metricbench.contracts import AttemptRecord
+from pytest_metricbench.store.layout import Layout
+
+
+def set_aside_stale(layout: Layout, record: AttemptRecord) -> None:
+    """Move what a superseded attempt left to ``stale/``, where it stays readable.
+
+    Raises:
+        OSError: the store cannot be written.
+    """
+    folder = layout.workspace(record.case, record.variant, record.task, record.folder or record.trial_id)
+    if folder.is_dir():
+        _move(folder, layout.stale, layout.workspaces)
+
+
+def set_aside_interrupted(layout: Layout, known: Collection[str]) -> list[Path]:
+    """Move every workspace that no record speaks of to ``interrupted/``: its attempt was in flight when a run ended.
+
+    Args:
+        layout: the store.
+        known: names of the folders that records speak of.
+
+    Returns:
+        Where they are now.
+
+    Raises:
+        OSError: the store cannot be written.
+    """
+    found = [folder for folder in _workspaces(layout.workspaces) if folder.name not in known]
+    return [_move(folder, layout.interrupted, layout.workspaces) for folder in found]
+
+
+def _workspaces(root: Path) -> Iterator[Path]:
+    """The folders four levels down: case, variant, task, workspace."""
+    level = [root]
+    for _ in range(4):
+        level = [Path(entry.path) for folder in level for entry in _folders(folder)]
+    yield from level
+
+
+def _folders(folder: Path) -> list["os.DirEntry[str]"]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((e for e in entries if e.is_dir(follow_symlinks=False)), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _move(folder: Path, to: Path, below: Path) -> Path:
+    target = to / folder.relative_to(below)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while target.exists():
+        number += 1
+        target = target.with_name(f"{folder.name}-{number}")
+    os.rename(folder, target)
+    return target

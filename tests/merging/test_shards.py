@@ -1,0 +1,60 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_metricbench.sharding import Shard, read_durations, shards
+from pytest_metricbench.store.journal import StoreError
+
+KEYS = [("c", variant, f"t{task}", slot) for variant in ("baseline", "m") for task in range(20) for slot in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1/1", Shard(1, 1)), ("2/5", Shard(2, 5)), ("10/10", Shard(10, 10))])
+def test_parse(text, expected):
+    assert Shard.parse(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "2", "2/", "/5", "0/5", "6/5", "a/b", "1/0", "-1/5", "1/5/2", "1.5/2"])
+def test_no_shard(text):
+    with pytest.raises(ValueError, match="as in 2/5"):
+        Shard.parse(text)
+
+
+@given(st.integers(1, 9), st.permutations(KEYS))
+def test_a_balanced_partition_whatever_the_order(count, keys):
+    dealt = shards(keys, count, {})
+    assert dealt == shards(KEYS, count, {})
+    sizes = Counter(dealt.values())
+    assert set(sizes) == set(range(1, count + 1))
+    assert max(sizes.values()) - min(sizes.values()) <= 1
+
+
+def test_shards_stay_what_they_are():
+    # A changed way of dealing would run attempts twice in a pipeline that is half way through.
+    dealt = shards(KEYS, 5, {})
+    assert [dealt["c", "baseline", f"t{task}", 1] for task in range(8)] == [3, 4, 2, 2, 4, 4, 5, 3]
+    assert Counter(dealt.values()) == {1: 24, 2: 24, 3: 24, 4: 24, 5: 24}
+
+
+def test_durations_balance_the_work(record):
+    known = {key: record(key[2], key[3], variant=key[1], duration=100.0 if key[2] == "t0" else 1.0) for key in KEYS}
+    dealt = shards(KEYS, 3, known)
+    loads = Counter()
+    for key, number in dealt.items():
+        loads[number] += known[key].duration
+    assert max(loads.values()) - min(loads.values()) <= 1
+    assert shards(list(reversed(KEYS)), 3, known) == dealt
+
+
+def test_read_durations(filled, record):
+    store = filled("one", [record("t1", duration=3.0)])
+    assert read_durations(store / "attempts.jsonl")["c", "baseline", "t1", 1].duration == 3.0
+
+
+def test_unreadable_durations(tmp_path):
+    with pytest.raises(StoreError, match="no such file"):
+        read_durations(tmp_path / "x.jsonl")
+    (tmp_path / "x.jsonl").write_text("{}\n")
+    with pytest.raises(StoreError, match=r"x\.jsonl:1"):
+        read_durations(tmp_path / "x.jsonl")
