@@ -217,12 +217,16 @@ def as_coverage_value(value: object) -> float:
     Raises:
         ContractError: not a finite number in [0, 1]; booleans and texts are none.
     """
-    plain = None if isinstance(value, bool | str) or value is None else as_score_value("value", value)
+    plain = value if isinstance(value, _PLAIN) else _from_array(value)
     if isinstance(plain, bool) or not isinstance(plain, int | float):
-        raise ContractError(f"value is {named(value)}; a number from 0 to 1, or null with a reason, is expected")
-    if not 0 <= plain <= 1:
-        raise ContractError(f"value is {plain}; a number from 0 to 1, or null with a reason, is expected")
-    return float(plain)
+        problem = f"value is {named(value)}"
+    elif isinstance(plain, int) and abs(plain) > _LARGEST_INT:
+        problem = f"value has {_digits(plain)} digits"
+    elif 0 <= plain <= 1:
+        return float(plain)
+    else:
+        problem = f"value is {plain}"
+    raise ContractError(f"{problem}; a number from 0 to 1, or null with a reason, is expected")
 
 
 def named(value: object) -> str:

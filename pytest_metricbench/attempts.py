@@ -161,10 +161,11 @@ class Attempts:
         except KeyboardInterrupt:
             raise
         except Exception as error:  # a runner's fault says nothing about the agent
-            text = "".join(traceback.format_exception(error)).strip()
-            return Outcome.unmeasured(type(error).__name__, f"the runner {runner.kind!r} raised:\n{text}", "setup"), False
+            message = f"the runner {runner.kind!r} raised:\n{''.join(traceback.format_exception(error)).strip()}"
+            return Outcome.unmeasured(type(error).__name__, message, "setup"), False
         except BaseException as error:  # pytest's own exceptions are of this kind
-            return Outcome.unmeasured(type(error).__name__, f"the attempt was ended: {error}", "setup"), True
+            message = f"the attempt was ended by {''.join(traceback.format_exception_only(error)).strip()}"
+            return Outcome.unmeasured(type(error).__name__, message, "setup"), True
         return _as_outcome(outcome, runner.kind), False
 
     def _checked(self, outcome: Outcome) -> Outcome:
@@ -191,19 +192,15 @@ def _as_outcome(answer: object, kind: str) -> Outcome:
 
 
 def _with_files(outcome: Outcome, workspace: str) -> tuple[Outcome, dict[str, str]]:
-    """The outcome, and the digests of what the attempt left. Without them a scored attempt is no measurement."""
-    if os.path.islink(workspace):  # whatever it leads to is not what the attempt left
-        return _unless_scored(outcome, f"the workspace {workspace} was replaced by a link"), {}
+    """The outcome, and the digests of what the attempt left."""
+    if os.path.islink(workspace):  # whatever it leads to, and was scored, is not what the attempt left
+        if outcome.kind == "scored":
+            message = f"the workspace {workspace} was replaced by a link"
+            outcome = Outcome.unmeasured("ContractError", message, "contract")
+        return outcome, {}
     if not os.path.isdir(workspace):
         return outcome, {}
-    try:
-        return outcome, digest_folder(Path(workspace))
-    except OSError as error:
-        return _unless_scored(outcome, f"what the attempt left in {workspace} cannot be read: {error.strerror}"), {}
-
-
-def _unless_scored(outcome: Outcome, message: str) -> Outcome:
-    return Outcome.unmeasured("ContractError", message, "contract") if outcome.kind == "scored" else outcome
+    return outcome, digest_folder(Path(workspace))
 
 
 def _own_copy(params: Mapping[str, Json]) -> dict[str, Json]:

@@ -4,6 +4,7 @@ What is collected is a function of the files alone, so that every worker of pyte
 same order. Nothing here opens a store before an item runs.
 """
 
+import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -62,7 +63,7 @@ class Benches:
         Raises:
             DefinitionError: the file is not a valid experiment.
         """
-        path = path.absolute()
+        path = Path(os.path.abspath(path))
         if path not in self._loaded:
             try:
                 self._loaded[path] = self._bench(path, config, hooks)
@@ -168,8 +169,7 @@ class VariantCollector(pytest.Collector):
 
     def collect(self) -> Iterable["AttemptItem"]:
         """One item an attempt."""
-        above = self.listchain()
-        file: list[str] = []
+        shared = Surroundings(self)
         for task in self._case.tasks:
             marks = [getattr(pytest.mark, tag).mark for tag in task.tags]
             marks.append(pytest.mark.metricbench(case=self._case.id, variant=self._variant.id, task=task.id).mark)
@@ -178,11 +178,26 @@ class VariantCollector(pytest.Collector):
                 spec = AttemptSpec(self._bench, self._case, self._variant, task, slot)
                 # The id as a text: with a bracketed name of its own making, pytest 9.2 loses --lf (pytest#15045).
                 item: AttemptItem = AttemptItem.from_parent(
-                    self, name=name, nodeid=f"{self.nodeid}::{name}", spec=spec, above=above, file=file
+                    self, name=name, nodeid=f"{self.nodeid}::{name}", spec=spec, shared=shared
                 )
                 item.own_markers.extend(marks)
                 item.keywords.update((mark.name, mark) for mark in marks)
                 yield item
+
+
+class Surroundings:
+    """What pytest asks of every item and what is the same for all items of a variant."""
+
+    __slots__ = ("above", "file", "hooks", "keywords", "nearest_first")
+
+    def __init__(self, variant: VariantCollector) -> None:
+        """Of the items of ``variant``."""
+        self.above: Final[list[Any]] = variant.listchain()
+        self.nearest_first: Final[list[Any]] = self.above[::-1]
+        self.hooks: Final = variant.ihook
+        self.keywords: Final[dict[str, Any]] = dict(variant.keywords)
+        self.file: str | None = None
+        """The experiment file as reports name it; known when the first item was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +219,11 @@ class AttemptSpec:
 class AttemptItem(pytest.Item):
     """One attempt. It passes when it was measured, whatever the agent did."""
 
-    def __init__(self, *, spec: AttemptSpec, above: list[Any], file: list[str], **kwargs: Any) -> None:
-        """The item of ``spec``; ``above`` are its collectors, ``file`` will hold their file as reports name it."""
+    def __init__(self, *, spec: AttemptSpec, shared: Surroundings, **kwargs: Any) -> None:
+        """The item of ``spec``, with what it shares with the others of its variant."""
+        self._shared: Final = shared
         super().__init__(**kwargs)
-        self._above: Final = above
-        self._file: Final = file
+        self.keywords = {**shared.keywords, self.name: True}
         self.spec: Final = spec
         self.learned: str | None = None
         """For the test report: the attempt's word where this process keeps the store, else all it learned as JSON."""
@@ -244,24 +259,32 @@ class AttemptItem(pytest.Item):
         left = f"\nwhat it left: {error.folder}" if error.record.files else ""
         return f"unmeasured ({problem.phase}): {problem.type}: {problem.message}{left}"
 
+    @property
+    def ihook(self) -> Any:
+        """The hooks that hold for the experiment file. pytest asks seven times an item."""
+        return self._shared.hooks
+
     def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
         """The marks of the item and its collectors, the closest first. pytest asks six times an item."""
-        for node in (self, *reversed(self._above)):
+        for mark in self.own_markers:
+            if name is None or mark.name == name:
+                yield self, mark
+        for node in self._shared.nearest_first:
             for mark in node.own_markers:
                 if name is None or mark.name == name:
                     yield node, mark
 
     def listchain(self) -> list[Any]:
-        """The collectors above and the item. pytest asks some ten times an item; the collectors are the same."""
-        return [*self._above, self]
+        """The collectors above and the item. pytest asks some ten times an item."""
+        return [*self._shared.above, self]
 
     @cached_property
     def location(self) -> tuple[str, int | None, str]:
-        """File below the root folder, line and name, for reports; the file is the same for all items of a variant."""
-        if not self._file:
-            self._file.append(super().location[0])
+        """File below the root folder, line and name, as reports have them."""
+        if self._shared.file is None:
+            self._shared.file = super().location[0]
         _, line, name = self.reportinfo()
-        return self._file[0], line, name
+        return self._shared.file, line, name
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The task's line in the file, and the attempt in words."""

@@ -206,6 +206,8 @@ class AttemptRecord:
     files: dict[str, str]
     """Path below the attempt's workspace -> digest, for every regular file it left."""
     supersedes: str | None
+    folder: PathPart | None = None
+    """Name of its workspace, where that is not the trial id: after it was scored again."""
 
     @property
     def key(self) -> tuple[str, str, str, int]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 PREFIX: Final = "sha256:"
 _CHUNK: Final = 1 << 20
@@ -35,8 +35,17 @@ def digest_file(path: Path) -> str:
     Raises:
         OSError: the file cannot be read.
     """
-    state = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            state.update(chunk)
+        return digest_stream(file)
+
+
+def digest_stream(file: BinaryIO) -> str:
+    """Digest of what is left to read of an open file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    state = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        state.update(chunk)
     return PREFIX + state.hexdigest()

@@ -4,32 +4,27 @@ A request sees copies of the baseline's evidence in a temporary folder and nothi
 takes one path: the folder is kept as ``failed-...``, there is no receipt, and the record names every problem.
 """
 
-import json
-import os
-import shutil
 import tempfile
 import traceback
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from time import perf_counter
-from typing import Final
+from threading import Event
+from time import perf_counter, sleep
 
 from pytest_metricbench.answers import as_coverage_value
 from pytest_metricbench.contracts import (
-    FORMAT_VERSION,
-    GOALS_FILE,
-    REQUEST_FILE,
     RESERVED_FILES,
-    RESPONSE_FILE,
     AttemptRecord,
     CaseRef,
     ContractError,
     CoverageError,
     CoverageRecord,
     CoverageRequest,
+    CoverageSystem,
     EvidenceFile,
     Score,
 )
@@ -37,12 +32,17 @@ from pytest_metricbench.definition.experiment import BASELINE, POOL, Case, Cover
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.digests import digest_value
 from pytest_metricbench.processes import kill_running
-from pytest_metricbench.store.files import copy_file, digest_folder, files_match, regular_files
+from pytest_metricbench.request_folders import (
+    copy_evidence,
+    discard,
+    evidence_problems,
+    keep,
+    keep_failed,
+    what_is_left,
+    write_request,
+)
+from pytest_metricbench.store.files import files_match
 from pytest_metricbench.store.layout import Layout
-from pytest_metricbench.store.records import goals_to_json
-
-RECEIPT_FILE: Final = "receipt.json"
-EVIDENCE_FOLDER: Final = "evidence"
 
 AttemptKey = tuple[str, str, str, int]
 CoverageKey = tuple[str, str, str]
@@ -115,7 +115,9 @@ def plan_coverage(
                     plan.absent[key] = f"the baseline of task {without[0]} {lacking[without[0]]}"
                     continue
                 planned = _plan_one(case, entry, subset, settings, evidence, layout, stored.get(key))
-                if systems is None or entry.id in systems or planned.kept is not None:
+                if isinstance(planned, str):
+                    plan.absent[key] = planned
+                elif systems is None or entry.id in systems or planned.kept is not None:
                     plan.requests.append(planned)
                 else:
                     plan.absent[key] = "not measured in this run (--metricbench-coverage)"
@@ -160,16 +162,21 @@ def _plan_one(
     evidence: Mapping[str, tuple[EvidenceFile, ...] | None],
     layout: Layout,
     stored: CoverageRecord | None,
-) -> PlannedRequest:
-    request = CoverageRequest(
-        CaseRef(case.id, case.description),
-        subset.id,
-        subset.tasks,
-        entry.id,
-        entry.system.request_settings,
-        {task: evidence[task] or () for task in subset.tasks},
-    )
-    request_digest = digest_value(request.to_json())
+) -> PlannedRequest | str:
+    """The request, or why it cannot be made."""
+    try:
+        request = CoverageRequest(
+            CaseRef(case.id, case.description),
+            subset.id,
+            subset.tasks,
+            entry.id,
+            entry.system.request_settings,
+            {task: evidence[task] or () for task in subset.tasks},
+        )
+        request_digest = digest_value(request.to_json())
+    except Exception as error:  # a system of somebody else's whose settings are no JSON
+        raised = "".join(traceback.format_exception_only(error)).strip()
+        return f"the request of {entry.id} cannot be made: {raised}"
     unmeasured = [task for task in subset.tasks if evidence[task] is None]
     reason = f"task {unmeasured[0]} has no scored or died baseline attempt" if unmeasured else None
     same = stored is not None and (stored.request_digest, stored.settings_digest) == (request_digest, settings_digest)
@@ -201,14 +208,18 @@ def measure_requests(
         layout: the store that keeps what a request leaves.
         workers: how many requests are measured at a time.
         waiting: called with the number of requests done about five times a second while one is awaited.
+
+    Raises:
+        StoreError: the store cannot be written.
+        OSError: the folder for temporary files cannot be written.
     """
+    abandoned = Event()
     pool = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="metricbench-coverage")
+    futures: dict[int, Future[CoverageRecord]] = {}
     try:
-        futures: dict[int, Future[CoverageRecord]] = {
-            index: pool.submit(measure_request, planned, layout)
-            for index, planned in enumerate(requests)
-            if planned.kept is None and planned.entry.system.concurrent and planned.unmeasurable is None
-        }
+        for index, planned in enumerate(requests):
+            if planned.kept is None and planned.entry.system.concurrent and planned.unmeasurable is None:
+                futures[index] = pool.submit(measure_request, planned, layout, abandoned.is_set)
         for index, planned in enumerate(requests):
             if planned.kept is not None:
                 yield planned, planned.kept
@@ -216,10 +227,13 @@ def measure_requests(
                 yield planned, _await(futures[index], index, waiting)
             else:
                 waiting(index)
-                yield planned, measure_request(planned, layout)
+                yield planned, measure_request(planned, layout, abandoned.is_set)
     except BaseException:
+        abandoned.set()
         pool.shutdown(wait=False, cancel_futures=True)
-        kill_running()
+        while not all(future.done() for future in futures.values()):
+            kill_running()  # again and again: a thread may be about to start its command
+            sleep(0.02)
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -235,17 +249,23 @@ def _await(future: Future[CoverageRecord], done: int, waiting: Callable[[int], N
             waiting(done)
 
 
-def measure_request(planned: PlannedRequest, layout: Layout) -> CoverageRecord:
+def measure_request(planned: PlannedRequest, layout: Layout, abandoned: Callable[[], bool]) -> CoverageRecord:
     """Measure one request in a temporary folder and keep the folder in the store.
 
+    Args:
+        planned: the request.
+        layout: the store.
+        abandoned: says whether nobody waits for the record any more; then nothing is started and nothing kept.
+
     Raises:
-        OSError: the store or the temporary folder cannot be written.
+        StoreError: the store cannot be written.
+        OSError: the temporary folder cannot be written.
     """
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = perf_counter()
     workspace = Path(tempfile.mkdtemp(prefix="metricbench-"))
     try:
-        score, problems = _measure_in(planned, workspace)
+        score, left, problems = _measure_in(planned, workspace, abandoned)
         record = CoverageRecord(
             case=planned.request.case.id,
             system=planned.entry.id,
@@ -259,36 +279,49 @@ def measure_request(planned: PlannedRequest, layout: Layout) -> CoverageRecord:
             settings_digest=planned.settings_digest,
             started=started,
             duration=round(perf_counter() - began, 6),
-            files={},
+            files=left,
         )
-        return _keep_failed(record, workspace, layout) if problems else _keep(record, workspace, layout)
+        if abandoned():
+            return record
+        return keep_failed(record, workspace, layout) if problems else keep(record, planned.request, workspace, layout)
     finally:
-        shutil.rmtree(workspace, ignore_errors=True)
+        discard(workspace)
 
 
-def _measure_in(planned: PlannedRequest, workspace: Path) -> tuple[Score, list[str]]:
-    """The score, and every problem in words; with problems the score means nothing."""
-    _write_json(workspace / REQUEST_FILE, planned.request.to_json())
+def _measure_in(
+    planned: PlannedRequest, workspace: Path, abandoned: Callable[[], bool]
+) -> tuple[Score, dict[str, str], list[str]]:
+    """The score, the files that are left, and every problem in words; with problems the rest means nothing."""
+    system, request = planned.entry.system, planned.request
+    write_request(request, workspace)
     if planned.unmeasurable is not None:
-        return Score(None, planned.unmeasurable), []
-    system = planned.entry.system
-    request = planned.request
-    problems: list[str] = []
+        return Score(None, planned.unmeasurable), *what_is_left(workspace)
     if system.isolated:
-        request, problems = _with_copied_evidence(request, workspace)
+        request, problems = copy_evidence(request, workspace)
         if problems:
-            return Score(None), problems
-    score = Score(None)
+            return Score(None), {}, problems
+    if abandoned():
+        return Score(None), {}, ["the run ended before it was measured"]
+    score, problems = _answer(system, request, workspace)
+    left, trouble = what_is_left(workspace)
+    if system.isolated and not trouble:
+        trouble = evidence_problems(request, left)
+    return score, left, problems + trouble
+
+
+def _answer(system: CoverageSystem, request: CoverageRequest, workspace: Path) -> tuple[Score, list[str]]:
+    """What a system answers, or what was wrong with it."""
     try:
-        score = _checked(system.measure(request, workspace))
+        return _checked(system.measure(request, workspace)), []
     except CoverageError as error:
-        problems.append(str(error))
-    except Exception as error:
-        (workspace / "system.stderr").write_text(traceback.format_exc(), "utf-8", "backslashreplace")
-        problems.append(f"the coverage system {system.kind!r} raised {type(error).__name__}: {error}")
-    if system.isolated:
-        problems += _evidence_problems(request, workspace)
-    return score, problems
+        return Score(None), [str(error)]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, or what pytest.fail raises, fails a request and not the run
+        with suppress(OSError):
+            (workspace / "system.stderr").write_text(traceback.format_exc(), "utf-8", "backslashreplace")
+        raised = "".join(traceback.format_exception_only(error)).strip()
+        return Score(None), [f"the coverage system {system.kind!r} raised {raised}"]
 
 
 def _checked(score: object) -> Score:
@@ -303,72 +336,3 @@ def _checked(score: object) -> Score:
         return replace(score, value=as_coverage_value(score.value))
     except ContractError as error:
         raise CoverageError(f"the system's answer: {error}") from None
-
-
-def _with_copied_evidence(request: CoverageRequest, workspace: Path) -> tuple[CoverageRequest, list[str]]:
-    copied: dict[str, tuple[EvidenceFile, ...]] = {}
-    for task, files in request.files.items():
-        copies = []
-        for file in files:
-            target = workspace / file.below_evidence(task)
-            try:
-                copy_file(file.path, target)
-            except OSError as error:
-                return request, [f"the evidence {file.path} cannot be copied: {error.strerror}"]
-            copies.append(replace(file, path=target))
-        copied[task] = tuple(copies)
-    given = replace(request, files=copied)
-    stale = _evidence_problems(given, workspace)
-    return given, [f"{problem}, since its attempt ended" for problem in stale]
-
-
-def _evidence_problems(request: CoverageRequest, workspace: Path) -> list[str]:
-    """What became of the supplied evidence; new files are the system's own and fine."""
-    there = dict(regular_files(workspace / EVIDENCE_FOLDER))
-    found = digest_folder(workspace / EVIDENCE_FOLDER) if there else {}
-    problems = []
-    for task, files in request.files.items():
-        for file in files:
-            name = file.below_evidence(task).removeprefix(EVIDENCE_FOLDER + "/")
-            if name not in found:
-                problems.append(f"the evidence {EVIDENCE_FOLDER}/{name} is gone")
-            elif found[name] != file.sha256:
-                problems.append(f"the evidence {EVIDENCE_FOLDER}/{name} was changed")
-    return problems
-
-
-def _keep(record: CoverageRecord, workspace: Path, layout: Layout) -> CoverageRecord:
-    """Move what the request left into the store, with the receipt that proves it. The evidence is there already."""
-    shutil.rmtree(workspace / EVIDENCE_FOLDER, ignore_errors=True)
-    if not os.path.lexists(workspace / RESPONSE_FILE):
-        answer = {"value": record.value} if record.value is not None else {"value": None, "reason": record.reason}
-        _write_json(workspace / RESPONSE_FILE, answer)
-        if record.goals is not None:
-            _write_json(workspace / GOALS_FILE, goals_to_json(record.goals))
-    kept = replace(record, files=digest_folder(workspace))
-    receipt = {
-        "metricbench": FORMAT_VERSION,
-        "request": kept.request_digest,
-        "settings": kept.settings_digest,
-        "files": kept.files,
-    }
-    _write_json(workspace / RECEIPT_FILE, receipt)
-    _move(workspace, layout.coverage_folder(*record.key))
-    return kept
-
-
-def _keep_failed(record: CoverageRecord, workspace: Path, layout: Layout) -> CoverageRecord:
-    folder = layout.failed_coverage_folder(*record.key)
-    _move(workspace, folder)
-    return replace(record, error=f"{record.error}\nkept in {folder}")
-
-
-def _move(workspace: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists():
-        shutil.rmtree(target)
-    shutil.move(workspace, target)
-
-
-def _write_json(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, indent=1), encoding="utf-8")

@@ -1,7 +1,9 @@
 """Experiment files before anything runs: claimed, checked on the controller, collected, their locks written."""
 
+import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +39,10 @@ def collect_experiment(path: Path, parent: pytest.Collector, *, claimed: bool) -
     """The collector of an experiment file; None where the file is not ours and another plugin has claimed it."""
     if claimed and not claim(path).ours:
         return None
-    collector: ExperimentFile = ExperimentFile.from_parent(parent, path=path)
+    root = parent.config.rootpath
+    # Outside the root folder pytest cuts ids down to what the command line named, and two files may become one.
+    outside: dict[str, Any] = {} if root in path.parents else {"nodeid": Path(os.path.relpath(path, root)).as_posix()}
+    collector: ExperimentFile = ExperimentFile.from_parent(parent, path=path, **outside)
     return collector
 
 

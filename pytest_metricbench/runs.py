@@ -37,7 +37,7 @@ from pytest_metricbench.measuring import (
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.reading import read_store
 from pytest_metricbench.store.writing import StoreWriter
-from pytest_metricbench.wire import from_wire, to_wire
+from pytest_metricbench.wire import WireError, from_wire, to_wire
 
 
 class Bench:

@@ -188,7 +188,7 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
         """Whether the scheduler still has work somewhere."""
         if self.slots is None:
             return bool(super().has_pending)
-        return bool(self.ready or self.blocked or any(self.node2pending.values()))
+        return bool(self.ready or any(self.node2pending.values()))  # what is blocked waits for one of these
 
     def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
         """A worker has collected. One that replaces another and has collected something else gets no work."""
@@ -197,9 +197,7 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
             return
         node.shutdown()
         self._report_difference(node, collection)
-        if not self._takers():  # whoever is still to come has most likely collected something else too
-            self.ready.clear()
-            self.blocked.clear()
+        self._go_on_without_replacement()
 
     def schedule(self) -> None:
         """Start sending, or go on after a worker was added."""
@@ -276,6 +274,18 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
         report = pytest.CollectReport(node.gateway.id, "failed", message, result=[])
         self.config.hook.pytest_collectreport(report=report)
 
+    def _go_on_without_replacement(self) -> None:
+        """Wait for nobody: whoever is still to come has most likely collected something else too."""
+        queues = [self.node2pending[node] for node in self._takers()]
+        if not queues:
+            self.ready.clear()
+            self.blocked.clear()
+        elif self.ready and all(len(queue) == 1 and self._holds_closed(queue) for queue in queues):
+            self.closed.clear()  # what opens their gates is ready, and none of them can take it
+            for gate in list(self.blocked):
+                for index in self.blocked.pop(gate):
+                    self.ready.add(index)
+
     # ------------------------------------------------ gates
 
     def _open(self, index: int) -> bool:
@@ -332,7 +342,8 @@ class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has n
 
     def _fill(self, nodes: Sequence[WorkerController], phase: Any) -> None:
         length = self._queue_length(len(nodes), phase)
-        short = deque(node for node in nodes if self._wants_more(self.node2pending[node], length))
+        wanting = [node for node in nodes if self._wants_more(self.node2pending[node], length)]
+        short = deque(sorted(wanting, key=lambda node: len(self.node2pending[node])))  # who has nothing comes first
         batches: dict[WorkerController, list[int]] = {node: [] for node in short}
         while short and phase in self.ready.phases:
             node = short.popleft()

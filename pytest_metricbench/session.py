@@ -7,6 +7,7 @@ ends.
 
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -142,7 +143,8 @@ class Controller:
         def interrupt(number: int, frame: FrameType | None) -> None:
             raise KeyboardInterrupt("SIGTERM")
 
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        in_main = threading.current_thread() is threading.main_thread()  # in no other may signals be handled
+        if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             self._sigterm = signal.signal(signal.SIGTERM, interrupt)
 
     def find(self, nodeid: str) -> tuple[Bench, AttemptKey] | None:
@@ -230,7 +232,7 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what an attempt learned, and leave its word on the report for whoever shows it."""
         wire = getattr(report, LEARNED, None)
-        if report.when != "call" or wire is None or not wire.startswith("{"):
+        if report.when != "call" or wire is None or (isinstance(wire, str) and not wire.startswith("{")):
             return
         found = self.find(report.nodeid)
         if found is None or found[0] not in self._runs:
@@ -257,14 +259,19 @@ class Controller:
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
         """Record the attempt that a worker was running when it crashed, like any other."""
         found = self.find(crashitem)
-        if found is not None:
-            report.when = "call"
+        if found is None:
+            return
+        report.when = "call"
+        try:
             setattr(report, LEARNED, crash_to_wire(*found, str(report.longrepr)))
+        except Exception:  # then it counts as missing
+            self._faults.append(f"{crashitem}: its crash cannot be recorded:\n{traceback.format_exc()}")
 
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
         """Letters and words for what became of an attempt or a request that was measured."""
         if report.when == "call" and report.passed:
-            return _WORDS.get(getattr(report, LEARNED, ""))
+            word = getattr(report, LEARNED, None)
+            return _WORDS.get(word) if isinstance(word, str) else None
         return None
 
     def _stop(self, message: str) -> None:
@@ -292,15 +299,23 @@ class Controller:
         """Measure coverage after the last item.
 
         Raises:
-            Failed: a store cannot be written any more, or too many requests failed.
+            Failed: a store cannot be written any more, or too many attempts or requests failed.
             Interrupted: another plugin asked to stop.
         """
         for run in self._runs.values():
+            self._heed_stops()
             try:
                 self._measure_coverage(run)
             except (StoreError, OSError) as error:
-                self._stop(str(error))
+                problem = f"coverage cannot be measured: {error}" if isinstance(error, OSError) else str(error)
+                self._stop(problem)
                 raise self._session.Failed(self._session.shouldfail) from None
+
+    def _heed_stops(self) -> None:
+        if self._session.shouldfail:
+            raise self._session.Failed(self._session.shouldfail)
+        if self._session.shouldstop:
+            raise self._session.Interrupted(self._session.shouldstop)
 
     def _measure_coverage(self, run: ExperimentRun) -> None:
         plan = run.plan_coverage()
@@ -311,10 +326,7 @@ class Controller:
             for planned, record, reused in answers:
                 counter.clear()
                 self._report_request(run, planned, record, reused)
-                if self._session.shouldfail:
-                    raise self._session.Failed(self._session.shouldfail)
-                if self._session.shouldstop:
-                    raise self._session.Interrupted(self._session.shouldstop)
+                self._heed_stops()
 
     def _report_request(
         self, run: ExperimentRun, planned: PlannedRequest, record: CoverageRecord, reused: bool

@@ -1,92 +1,79 @@
 """Coverage against mutation score over the subsets of one case, system by system and score by score."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray, coefficients, levels, why_undefined
-from pytest_metricbench.analysis.figures import Correlation, CorrelationBySize, CoverageFigure, Figure, Ties
+from pytest_metricbench.analysis.correlation import Coefficients, IntArray, coefficients, levels, why_undefined
+from pytest_metricbench.analysis.figures import Correlation, CorrelationBySize, Figure, SizeControl, Ties
+from pytest_metricbench.analysis.inference import Inference, Tables
+from pytest_metricbench.analysis.many_coefficients import METHODS
+from pytest_metricbench.analysis.pair_tables import Pair, PairTable, pair_table
+from pytest_metricbench.analysis.size_control import balance, size_control
+from pytest_metricbench.analysis.strata import OVERALL
 from pytest_metricbench.analysis.summary import SubsetScores
 from pytest_metricbench.definition.experiment import MutationScore
 
 SCORE_NAMES: Final[Mapping[MutationScore, str]] = {"kill_share": "the kill share", "mean_drop": "the mean drop"}
-_DECIMALS: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One subset as a point of a correlation."""
-
-    subset: str
-    size: int
-    coverage: CoverageFigure
-    score: Figure
+def pair_tables(subsets: Mapping[str, SubsetScores], systems: list[str]) -> Tables:
+    """The pairs of every system and mutation score."""
+    return {(system, score): pair_table(subsets, system, score) for system in systems for score in SCORE_NAMES}
 
 
-def correlations(
-    subsets: Mapping[str, SubsetScores], systems: Iterable[str]
-) -> dict[str, dict[MutationScore, CorrelationBySize]]:
-    """System -> mutation score -> correlation over all subsets and within each size."""
-    return {
-        system: {score: _by_size(pairs_of(subsets, system, score), SCORE_NAMES[score]) for score in SCORE_NAMES}
-        for system in systems
-    }
-
-
-def pairs_of(subsets: Mapping[str, SubsetScores], system: str, score: MutationScore) -> list[Pair]:
-    """Every subset with its coverage by ``system`` and its mutation score, in the order of their ids."""
-    return [
-        Pair(
-            subset_id,
-            len(subset.tasks),
-            subset.coverage[system],
-            subset.kill_share if score == "kill_share" else subset.mean_drop,
+def correlations(tables: Tables, inference: Inference) -> dict[str, dict[MutationScore, CorrelationBySize]]:
+    """System -> mutation score -> correlation over all subsets, within each size, and given size."""
+    found: dict[str, dict[MutationScore, CorrelationBySize]] = {}
+    for (system, score), table in tables.items():
+        strata = {name: _correlate(table, name, inference) for name in table.strata}
+        found.setdefault(system, {})[score] = CorrelationBySize(
+            overall=strata.pop(OVERALL), by_size=strata, size_control=_given_size(table)
         )
-        for subset_id, subset in subsets.items()
-    ]
+    return found
 
 
-def _by_size(pairs: list[Pair], score_name: str) -> CorrelationBySize:
-    sizes = sorted({pair.size for pair in pairs})
-    return CorrelationBySize(
-        overall=correlate(pairs, score_name),
-        by_size={str(size): correlate([p for p in pairs if p.size == size], score_name) for size in sizes},
-    )
-
-
-def correlate(pairs: list[Pair], score_name: str) -> Correlation:
+def _correlate(table: PairTable, stratum: str, inference: Inference) -> Correlation:
     """The coefficients of the subsets that have both values; both rounded to 12 decimals, so that equal is equal.
 
     A subset without one of them is dropped with its reason. One whose value is outside this part of the experiment
     makes the coefficients unavailable: a correlation over the others would pass for the whole.
     """
-    kept = [pair for pair in pairs if pair.coverage.value is not None and pair.score.value is not None]
-    x, y = _rounded([pair.coverage for pair in kept]), _rounded([pair.score for pair in kept])
+    rows = table.rows(stratum)
+    pairs = [pair for pair in table.pairs if stratum in (OVERALL, str(pair.size))]
+    x, y = table.coverage[rows], table.scores[rows]
     x_level, y_level = levels(x), levels(y)
-    away = [figure.reason for pair in pairs for figure in (pair.score, pair.coverage) if figure.outside]
-    reason = away[0] if away else why_undefined(x, y, "the coverage", score_name)
+    away = next((figure for pair in pairs for figure in (pair.score, pair.coverage) if figure.outside), None)
+    reason = away.reason if away else why_undefined(x, y, "the coverage", SCORE_NAMES[table.score])
     found = coefficients(x, y) if reason is None else None
-    outside = True if away else None
+    figures = {method: _figure(found, method, reason, True if away else None) for method in METHODS}
     return Correlation(
-        pairs=len(kept),
+        pairs=len(rows),
         distinct_coverage=int(x_level.max(initial=-1)) + 1,
         distinct_scores=int(y_level.max(initial=-1)) + 1,
         ties=Ties(coverage=_tied(x_level), score=_tied(y_level)),
+        balance=balance(y, is_share=table.score == "kill_share"),
         dropped=_dropped(pairs),
-        pearson=_figure(found.pearson if found else None, reason, outside),
-        spearman=_figure(found.spearman if found else None, reason, outside),
-        kendall=_figure(found.kendall if found else None, reason, outside),
+        **{method: inference.coefficient(table, stratum, method, figure) for method, figure in figures.items()},
     )
 
 
-def _rounded(figures: Sequence[Figure]) -> FloatArray:
-    return np.array([round(figure.value or 0.0, _DECIMALS) for figure in figures], dtype=np.float64)
+def _given_size(table: PairTable) -> SizeControl:
+    rows = table.rows(OVERALL)
+    x, y = table.coverage[rows], table.scores[rows]
+    away = table.away
+    reason = why_undefined(x, y, "the coverage", SCORE_NAMES[table.score])
+    nothing = Figure(value=None, reason=away.reason, outside=True) if away else None
+    if nothing is None and reason is not None:
+        nothing = Figure(value=None, reason=reason)
+    return size_control(x, y, [table.pairs[row].size for row in rows.tolist()], nothing)
 
 
-def _figure(value: float | None, reason: str | None, outside: bool | None) -> Figure:
-    return Figure(value=value) if reason is None else Figure(value=None, reason=reason, outside=outside)
+def _figure(found: Coefficients | None, method: str, reason: str | None, outside: bool | None) -> Figure:
+    if found is None:
+        return Figure(value=None, reason=reason, outside=outside)
+    return Figure(value=getattr(found, method))
 
 
 def _tied(level: IntArray) -> int:

@@ -62,11 +62,6 @@ def fisher_p(base_passed: int, base_n: int, mutant_passed: int, mutant_n: int) -
     return Fraction(upper, math.comb(base_n + mutant_n, base_n))
 
 
-def smallest_p(base_n: int, mutant_n: int) -> Fraction:
-    """The smallest p that so many attempts can reach: every one of the baseline passes, none of the mutant."""
-    return Fraction(1, math.comb(base_n + mutant_n, base_n))
-
-
 def exact(number: float) -> Fraction:
     """A number from a file as the decimal fraction it was written as: 0.05 is 1/20."""
     return Fraction(repr(number))

@@ -83,6 +83,8 @@ class KillShareFigure(ShareFigure):
     """Cells of the counted mutants that are missing: neither killed nor survived."""
     over_detected: ShareFigure
     """The same, over the mutants that some task of the pool kills."""
+    over_minimal: ShareFigure
+    """The same, over the mutants that no other mutant's kills make redundant."""
     with_equivalents: ShareFigure
     """The same with the mutants found equivalent as well."""
 
@@ -122,6 +124,55 @@ class Ties(SummaryModel):
     score: int
 
 
+class PFigure(Figure):
+    """The two-sided p of the task-label permutation, and what it rests on."""
+
+    greater: Finite | None = None
+    """One-sided: relabelled tasks reach at least this coefficient."""
+    less: Finite | None = None
+    holm: Finite | None = None
+    """Adjusted for the family of tests of the run."""
+    relabellings: int | None = None
+    """Relabellings of the tasks that have a coefficient."""
+    undefined: int | None = None
+    """Relabellings without one, left out."""
+    exact: bool | None = None
+    """Every relabelling was counted."""
+
+
+class RandomFigure(Figure):
+    """The coefficient that random goals reach: its mean over relabelled tasks."""
+
+    middle: Interval | None = None
+    """The middle 95 % of those coefficients."""
+
+
+class Coefficient(Figure):
+    """A coefficient with its interval, its p, and what random goals reach."""
+
+    interval: Interval | None = None
+    """95 %, from redrawn tasks, mutants and attempts."""
+    interval_reason: Text | None = None
+    """Why there is no interval."""
+    redraws: int | None = None
+    """Redraws with a coefficient."""
+    redraws_undefined: int | None = None
+    """Redraws without one, left out."""
+    p: PFigure
+    random: RandomFigure
+
+
+class Balance(SummaryModel):
+    """How far the scores are from one side, and what a coefficient can reach."""
+
+    mean: Finite | None
+    """Of the mutation scores in the pairs."""
+    lopsided: bool
+    """A kill share whose mean is below .1 or above .9: coefficients are small whatever the coverage."""
+    attainable: Figure
+    """The largest Pearson's r with an outcome of 0 and 1 in these shares."""
+
+
 class Correlation(SummaryModel):
     """How coverage and a mutation score go together over the subsets."""
 
@@ -130,16 +181,119 @@ class Correlation(SummaryModel):
     distinct_coverage: int
     distinct_scores: int
     ties: Ties
+    balance: Balance
     dropped: dict[str, tuple[str, ...]]
     """Reason -> the subsets that are in no pair because of it."""
-    pearson: Figure
-    spearman: Figure
-    kendall: Figure
+    pearson: Coefficient
+    spearman: Coefficient
+    kendall: Coefficient
     """Kendall's tau-b."""
 
 
+class SizeControl(SummaryModel):
+    """The correlation with the size of the subsets taken into account."""
+
+    pearson: Figure
+    """Partial, given size."""
+    spearman: Figure
+    kendall: Figure
+    """Descriptive only: the partial tau has no sampling theory."""
+    r2_log_size: Figure
+    """Share of the variance of the score that log(size) explains."""
+    r2_with_coverage: Figure
+    """The same of log(size) and coverage together."""
+    gain: Figure
+    """What coverage adds."""
+
+
 class CorrelationBySize(SummaryModel):
-    """A correlation over all subsets, and within each size."""
+    """A correlation over all subsets, within each size, and with size taken into account."""
 
     overall: Correlation
     by_size: dict[str, Correlation]
+    size_control: SizeControl
+
+
+# ---------------------------------------------------------------- beyond one correlation
+
+
+class ReliabilityFigure(Figure):
+    """How well half the mutants agree with the other half, stepped up to all of them (Spearman-Brown)."""
+
+    half: Finite | None
+    """Mean Pearson's r between halves."""
+    ceiling: Finite | None
+    """Its root: no coverage can be expected to correlate higher."""
+    splits: int
+    """Random splits with a value."""
+    undefined: int
+
+
+class ReliabilityBySize(SummaryModel):
+    """The reliability of a mutation score, over all subsets and within each size."""
+
+    overall: ReliabilityFigure
+    by_size: dict[str, ReliabilityFigure]
+
+
+class DifferenceFigure(Figure):
+    """The first system's coefficient minus the second's, on the same subsets and the same draws."""
+
+    interval: Interval | None = None
+    interval_reason: Text | None = None
+    p: Figure
+    """Two-sided, from swapping the systems' labels task by task."""
+    holm: Finite | None = None
+    """``p``, adjusted for all such comparisons of the run."""
+
+
+class Differences(SummaryModel):
+    """Differences of all coefficients over one set of subsets."""
+
+    pairs: int
+    """Subsets that have a value for both systems and a score."""
+    pearson: DifferenceFigure
+    spearman: DifferenceFigure
+    kendall: DifferenceFigure
+
+
+class Comparison(SummaryModel):
+    """Two coverage systems against the primary mutation score."""
+
+    first: str
+    second: str
+    overall: Differences
+    by_size: dict[str, Differences]
+
+
+class ChoiceFigure(Figure):
+    """The regret of choosing by coverage: the best mutation score of the size minus that of the chosen subset."""
+
+    chosen: Finite | None
+    """The score of the chosen subset; the mean where several have the highest coverage."""
+    best: Finite | None
+    random: Finite | None
+    """The mean over the subsets: what choosing blindly gets."""
+    random_regret: Finite | None
+    subsets: tuple[str, ...]
+    """Those with the highest coverage."""
+    among: int
+
+
+class OverCasesFigure(Figure):
+    """A coefficient's mean over the cases."""
+
+    defined: int
+    """Cases in the mean."""
+    cases: int
+    interval: Interval | None = None
+    """95 %, from redrawn cases; from ten defined ones on."""
+    interval_reason: Text | None = None
+
+
+class OverCases(SummaryModel):
+    """The mean of each coefficient over the cases of an experiment."""
+
+    pearson: OverCasesFigure
+    spearman: OverCasesFigure
+    kendall: OverCasesFigure

@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from pytest_metricbench.analysis.detection import BoolArray, smallest_p
+from pytest_metricbench.analysis.choices import only_killers
+from pytest_metricbench.analysis.detection import BoolArray
 from pytest_metricbench.analysis.figures import Figure, RateFigure
 from pytest_metricbench.analysis.kill_matrix import KillMatrix, some
 from pytest_metricbench.analysis.outcomes import CaseOutcomes
 from pytest_metricbench.analysis.proportions import wilson
+from pytest_metricbench.analysis.reach import smallest_p
 from pytest_metricbench.analysis.summary import (
     CellState,
     Detection,
@@ -144,6 +146,7 @@ def task_summaries(outcomes: CaseOutcomes, matrix: KillMatrix) -> dict[str, Task
     scored = matrix.scored[:, None]
     kills = (matrix.killed & scored).sum(axis=0).tolist()
     cells = (matrix.judged & scored).sum(axis=0).tolist()
+    alone = only_killers(matrix)
     summaries = {}
     for index, task in enumerate(outcomes.tasks):
         baseline = task_result(outcomes.baseline[task.id])
@@ -157,6 +160,7 @@ def task_summaries(outcomes: CaseOutcomes, matrix: KillMatrix) -> dict[str, Task
             else Figure(value=baseline.pass_rate.value),
             kills=kills[index],
             cells=cells[index],
+            only_killer_of=alone[task.id],
         )
     return summaries
 

@@ -21,6 +21,7 @@ from pytest_metricbench.analysis.kill_matrix import KillMatrix
 from pytest_metricbench.analysis.mutation_score import drops, mean_drops, set_kills
 from pytest_metricbench.analysis.outcomes import natural_key
 from pytest_metricbench.analysis.proportions import wilson
+from pytest_metricbench.analysis.redundancy import minimal_mutants
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summary import PoolScores, SizeSummary, SubsetScores
 from pytest_metricbench.analysis.unavailable import missing, outside
@@ -77,6 +78,7 @@ class _Scorer:
         self.mean_drops_reviewed = mean_drops(members, self.measured.cells, cell_drops, matrix.reviewed)
         self.needed = self._needed(members, matrix.scored)
         self.needed_reviewed = self._needed(members, matrix.reviewed)
+        self.minimal = minimal_mutants(matrix)
         everything = np.ones((1, members.shape[1]), dtype=np.bool_)
         self.needed_pool = self._needed(everything, matrix.scored)[0]
         self.needed_case = self._needed(everything, matrix.reviewed)[0]
@@ -100,6 +102,7 @@ class _Scorer:
             without_cell=int(np.count_nonzero(matrix.scored)) - mutants,
             missing_cells=mutants * self.sizes[row] - int(kills.cells[row][counted].sum()),
             over_detected=self._over_detected(row),
+            over_minimal=self._over_minimal(row),
             with_equivalents=self._with_equivalents(row),
         )
 
@@ -107,6 +110,11 @@ class _Scorer:
         killed, mutants = self.kills.share(row, self.matrix.scored & self.matrix.detected)
         needed = self.needed_case if self.matrix.undecided else self.needed_pool
         return ShareFigure(**_share(killed, mutants, needed, "no mutant with a cell here is killed by the pool"))
+
+    def _over_minimal(self, row: int) -> ShareFigure:
+        killed, mutants = self.kills.share(row, self.minimal)
+        needed = self.needed_case if self.matrix.undecided else self.needed_pool
+        return ShareFigure(**_share(killed, mutants, needed, "no mutant of the minimal set has a cell here"))
 
     def _with_equivalents(self, row: int) -> ShareFigure:
         killed, mutants = self.kills.share(row, self.matrix.reviewed)

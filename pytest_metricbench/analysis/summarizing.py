@@ -1,9 +1,10 @@
 """From results to the summary: the whole analysis, in the order in which its parts need each other."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from pytest_metricbench.analysis.choices import greedy_order
 from pytest_metricbench.analysis.completeness import baseline_check, coverage_failures, is_complete, problems
-from pytest_metricbench.analysis.correlation_figures import correlations
 from pytest_metricbench.analysis.gates import check_gates
 from pytest_metricbench.analysis.kill_figures import (
     attempts_against,
@@ -19,6 +20,8 @@ from pytest_metricbench.analysis.kill_figures import (
 )
 from pytest_metricbench.analysis.kill_matrix import kill_matrix
 from pytest_metricbench.analysis.outcomes import case_outcomes, primary_score
+from pytest_metricbench.analysis.over_cases import adjusted, over_cases
+from pytest_metricbench.analysis.relations import relation_fields
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.subset_figures import case_scores, size_summaries
 from pytest_metricbench.analysis.summary import CaseSummary, Settings, Summary
@@ -37,17 +40,25 @@ class _Analysed:
     warnings: tuple[str, ...]
 
 
-def summarize(results: Results) -> Summary:
+def summarize(results: Results, progress: Callable[[str], None] | None = None) -> Summary:
     """Everything that can be said of an experiment's results.
 
     A pure function: the same results give the same summary, whatever the order of tasks, subsets and records.
+
+    Args:
+        results: all that is known.
+        progress: told, before each case, which one is analysed; a case with many subsets takes seconds.
     """
     experiment = results.experiment
     primary = primary_score(results)
     ks = computed_ks(experiment)
     settings = _settings(experiment, primary)
-    cases = {case.id: _analyse(results, case, primary, ks) for case in experiment.cases}
-    summaries = {case_id: analysed.summary for case_id, analysed in cases.items()}
+    cases = {}
+    for number, case in enumerate(experiment.cases, start=1):
+        if progress is not None:
+            progress(f"analysing case {number} of {len(experiment.cases)}: {case.id}")
+        cases[case.id] = _analyse(results, case, primary, ks)
+    summaries = adjusted({case_id: analysed.summary for case_id, analysed in cases.items()})
     return Summary(
         metricbench=FORMAT_VERSION,
         experiment=experiment.name,
@@ -59,6 +70,7 @@ def summarize(results: Results) -> Summary:
         warnings=(*experiment.warnings, *(text for analysed in cases.values() for text in analysed.warnings)),
         gates=check_gates(experiment.gates, summaries, settings),
         cases=summaries,
+        over_cases=over_cases(summaries, experiment.analysis),
     )
 
 
@@ -89,14 +101,15 @@ def _analyse(results: Results, case: Case, primary: str, ks: tuple[int, ...]) ->
         died_kills=died_kills(matrix),
         false_kills=false_kills(matrix),
         kill_nothing=kill_nothing(matrix),
+        greedy=greedy_order(matrix),
         pool=scores.pool,
         sizes=size_summaries(scores.subsets),
-        correlation=correlations(scores.subsets, [entry.id for entry in results.experiment.coverage]),
         coverage_failures=failures,
         tasks=task_summaries(outcomes, matrix),
         kills=cell_states(matrix),
         subsets=dict(scores.subsets),
         variants=variants,
+        **relation_fields(results, case, matrix, scores),
     )
     warning = reach_warning(case.id, found, attempts_against(matrix))
     return _Analysed(
@@ -114,6 +127,7 @@ def _settings(experiment: Experiment, primary: str) -> Settings:
         pass_at_least=experiment.score.pass_at_least,
         pass_at_k=analysis.pass_at_k,
         mutation_score=analysis.mutation_score,
+        permutation=analysis.permutation,
         bootstrap=analysis.bootstrap,
         seed=analysis.seed,
     )

@@ -10,14 +10,19 @@ from typing import ClassVar, Literal, TypeAlias
 from pydantic import ConfigDict
 
 from pytest_metricbench.analysis.figures import (
+    ChoiceFigure,
+    Comparison,
     CorrelationBySize,
     CoverageFigure,
     Figure,
     Finite,
+    Interval,
     KillShareFigure,
     MeanDropFigure,
     MeanFigure,
+    OverCases,
     RateFigure,
+    ReliabilityBySize,
     SizeFigure,
     SummaryModel,
     Text,
@@ -187,6 +192,56 @@ class FalseKills(SummaryModel):
     kills: tuple[Kill, ...]
 
 
+class NoiseFigure(Figure):
+    """A mean over random splits of the baseline's attempts, with the middle 95 % of the splits."""
+
+    middle: Interval | None = None
+
+
+class SelfKills(SummaryModel):
+    """What a set of tasks says of the baseline against itself."""
+
+    false_kills: NoiseFigure
+    """Tasks that kill, of the set; a mean over its subsets where there are several."""
+    kill_share: NoiseFigure
+    """Share of the splits in which some task of the set kills."""
+    mean_drop: NoiseFigure
+
+
+class SelfComparison(SummaryModel):
+    """The baseline's attempts split in two and compared with themselves (A/A): what is killed there is noise."""
+
+    splits: int
+    """Random splits; 0 where the baseline is so steady that every split says the same."""
+    cells: int
+    """Tasks with at least two attempts of the baseline."""
+    pool: SelfKills
+    sizes: dict[str, SelfKills]
+
+
+class Redundancy(SummaryModel):
+    """Mutants that say the same. One is redundant where another's kills are a part of its own."""
+
+    minimal: tuple[str, ...]
+    """Detected mutants that no other makes redundant; of mutants with the same kills the first."""
+    identical: tuple[tuple[str, ...], ...]
+    """Detected mutants with the same kills."""
+    stability: dict[str, Finite]
+    """Scored mutant -> share of redraws of the attempts in which it is killed and not redundant."""
+    redraws: int
+    """0 where every rate is 0 or 1, so that every redraw says the same."""
+
+
+class GreedyStep(SummaryModel):
+    """The task that, added to those before it, kills most mutants that they leave."""
+
+    task: str
+    killed: int
+    """Mutants killed by it and those before it."""
+    mutants: int
+    kill_share: Finite
+
+
 class TaskSummary(SummaryModel):
     """One task of a case, over the variants."""
 
@@ -197,6 +252,8 @@ class TaskSummary(SummaryModel):
     """Scored mutants that it kills."""
     cells: int
     """Scored mutants about which it says something."""
+    only_killer_of: tuple[str, ...]
+    """Scored mutants that no other task kills."""
 
 
 # ---------------------------------------------------------------- subsets, cases, the whole
@@ -253,12 +310,22 @@ class CaseSummary(SummaryModel):
     survivors: tuple[Survivor, ...]
     died_kills: DiedKills
     false_kills: FalseKills
+    against_itself: SelfComparison
+    redundancy: Redundancy
     kill_nothing: tuple[str, ...]
     """Tasks with a cell that kill none of the scored mutants."""
+    greedy: tuple[GreedyStep, ...]
+    """Tasks in the order in which each adds most kills; those that add none are left out."""
     pool: PoolScores
     sizes: dict[str, SizeSummary]
     correlation: dict[str, dict[MutationScore, CorrelationBySize]]
     """Coverage system -> mutation score -> correlation over the subsets."""
+    comparisons: tuple[Comparison, ...]
+    """Every two coverage systems, against the mutation score that gates mean."""
+    reliability: dict[MutationScore, ReliabilityBySize]
+    """Empty where there are no subsets."""
+    choice: dict[str, dict[MutationScore, dict[str, ChoiceFigure]]]
+    """Coverage system -> mutation score -> size -> regret of choosing by coverage."""
     coverage_failures: tuple[CoverageFailure, ...]
     tasks: dict[str, TaskSummary]
     kills: dict[str, dict[str, CellState]]
@@ -301,8 +368,10 @@ class Settings(SummaryModel):
     """As asked for in ``analysis``; the k of gates are computed too."""
     mutation_score: MutationScore
     """The one that gates mean."""
+    permutation: int
+    """Relabellings of the tasks behind a p, where not all are counted."""
     bootstrap: int
-    """Redraws behind an interval of a mean over tasks."""
+    """Redraws behind an interval."""
     seed: int
 
 
@@ -323,3 +392,5 @@ class Summary(SummaryModel):
     warnings: tuple[Text, ...]
     gates: tuple[GateResult, ...]
     cases: dict[str, CaseSummary]
+    over_cases: dict[str, dict[MutationScore, OverCases]]
+    """Coverage system -> mutation score -> means over the cases; empty with one case."""

@@ -3,11 +3,11 @@
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from pytest_metricbench.answers import as_coverage_score, named
+from pytest_metricbench.answers import as_coverage_score, named, plain_text
 from pytest_metricbench.contracts import (
     ContractError,
     CoverageError,
@@ -18,14 +18,18 @@ from pytest_metricbench.contracts import (
     Score,
     Seconds,
 )
-from pytest_metricbench.deadlines import DeadlineExceededError, call_within
+from pytest_metricbench.deadlines import DeadlineExceededError, call_and_await, call_within
 from pytest_metricbench.targets import Target, TargetError
+
+_MESSAGE_LIMIT: Final = 2000
+"""Characters of an exception's message that are shown; the log has all of it."""
 
 
 class PythonCoverage(CoverageSystem):
     """Calls ``measure(request)``, which returns a number, or ``{"value": .., "reason": .., "goals": ..}``.
 
-    The request has ``case``, ``subset``, ``tasks``, ``evidence`` (task id -> list of files) and ``settings``.
+    An async function is awaited. The request has ``case``, ``subset``, ``tasks``, ``evidence`` (task id -> list of
+    files) and ``settings``.
     """
 
     kind: Literal["python"] = "python"
@@ -43,19 +47,29 @@ class PythonCoverage(CoverageSystem):
     def measure(self, request: CoverageRequest, workspace: Path) -> Score:
         """Call the function and check what it returns."""
         try:
-            answer = call_within(self.timeout, self.measure_with.load(), request)
+            answer = call_within(self.timeout, call_and_await, self.measure_with.load(), request)
         except TargetError as error:
-            raise CoverageError(str(error)) from None
+            raise CoverageError(plain_text(str(error))) from None
         except DeadlineExceededError:
             raise CoverageError(f"the function ran longer than {self.timeout:g} s and was stopped") from None
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit, or what pytest.fail raises, fails one request and not the run
             log = workspace / "function.stderr"
             log.write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
-            raise CoverageError(f"the function raised {type(error).__name__}: {error}") from error
+            raise CoverageError(f"the function raised {_described(error)}") from error
         try:
             return _as_score(answer)
         except ContractError as error:
             raise CoverageError(f"the function's answer: {error}") from None
+
+
+def _described(error: BaseException) -> str:
+    try:
+        text = plain_text(str(error))
+    except Exception:  # an exception that cannot say anything
+        text = "no message"
+    return f"{type(error).__name__}: {text[:_MESSAGE_LIMIT]}"
 
 
 def _as_score(answer: Any) -> Score:

@@ -1,9 +1,9 @@
 """The ``tool-calls`` coverage system: which share of an agent's tools the baseline's traces call."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, StringConstraints
 
 from pytest_metricbench.atif import TRACE_NAME, Trace, TraceError, parse_trace
 from pytest_metricbench.contracts import (
@@ -15,6 +15,10 @@ from pytest_metricbench.contracts import (
     Score,
 )
 from pytest_metricbench.digests import digest_bytes
+from pytest_metricbench.plain_files import open_regular
+
+ToolName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""Without surrounding blanks, as the names in traces are compared."""
 
 
 class ToolCallCoverage(CoverageSystem):
@@ -25,7 +29,7 @@ class ToolCallCoverage(CoverageSystem):
     """
 
     kind: Literal["tool-calls"] = "tool-calls"
-    tools: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = Field(
+    tools: Annotated[list[ToolName], Field(min_length=1)] | None = Field(
         None, description="The tools that count; without it, the tool_definitions of the traces."
     )
 
@@ -56,7 +60,8 @@ class ToolCallCoverage(CoverageSystem):
     def _trace(self, file: EvidenceFile) -> Trace:
         if file.sha256 not in self._traces:
             try:
-                content = file.path.read_bytes()
+                with open_regular(file.path) as trace:
+                    content = trace.read()
                 if digest_bytes(content) != file.sha256:
                     raise CoverageError(f"{file.path} has changed since its attempt ended; run the attempt again")
                 self._traces[file.sha256] = parse_trace(content)

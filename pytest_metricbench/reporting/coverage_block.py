@@ -1,11 +1,12 @@
 """Coverage on the terminal: what subsets of each size kill and cover, and whether the one predicts the other."""
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from pytest_metricbench.analysis.figures import Correlation, CorrelationBySize, Figure, SizeFigure
 from pytest_metricbench.analysis.summary import CaseSummary, Settings, SizeSummary
 from pytest_metricbench.definition.experiment import MutationScore
+from pytest_metricbench.reporting.coverage_sentences import coverage_sentences, p_text
 from pytest_metricbench.reporting.layout import (
     UNAVAILABLE,
     Column,
@@ -28,11 +29,7 @@ OUTSIDE: Final = "needs attempts that are outside this part and not in the store
 _NARROW: Final = 60
 _SYSTEM_WIDTH: Final = 20
 _SCORES: Final[dict[MutationScore, str]] = {"kill_share": "kill share", "mean_drop": "mean drop"}
-_METHODS: Final[tuple[tuple[str, Callable[[Correlation], Figure]], ...]] = (
-    ("Kendall tau-b", lambda found: found.kendall),
-    ("Spearman", lambda found: found.spearman),
-    ("Pearson", lambda found: found.pearson),
-)
+_Row: TypeAlias = tuple[str, str, Callable[[Correlation], str]]
 
 
 # ---------------------------------------------------------------- sizes
@@ -84,26 +81,28 @@ def _spread(figure: SizeFigure) -> str:
 
 
 def correlation_table(case: CaseSummary, score: MutationScore, width: int) -> list[Line]:
-    """One line a coverage system and method: the coefficient within each size and over all subsets."""
+    """One line a coverage system and method: the coefficient within each size and over all; then what they mean."""
     found = {system: by_score[score] for system, by_score in case.correlation.items()}
     if not found or not case.subsets or not case.kills:
         return []
     title = f"does coverage predict the {_SCORES[score]}?" if width >= _NARROW else f"{_SCORES[score]} by coverage"
     if all(correlation.kendall.value is None for by_size in found.values() for correlation in _all_of(by_size)):
         return [line((title, "bold"), f"  {UNAVAILABLE}")]
-    labels = _labels(found)
+    rows = _rows(found)
+    labels = _labels(rows)
     first: CorrelationBySize = next(iter(found.values()))
     sizes, left_out = _sizes_that_fit(list(first.by_size), width - max(len(title), *(len(text) for text in labels)))
-    correlations = [(method, correlation) for correlation in found.values() for _, method in _METHODS]
     columns = [Column(title, ["", *labels], "<")]
     for size in sizes:
-        figures = [method(correlation.by_size[size]) for method, correlation in correlations]
-        columns.append(_coefficients(f"size {size}", case.sizes[size].subsets, figures))
-    overall = [method(correlation.overall) for method, correlation in correlations]
-    columns.append(_coefficients("all", len(case.subsets), overall))
+        cells = [cell(found[system].by_size[size]) for system, _, cell in rows]
+        columns.append(Column(f"size {size}", [f"({case.sizes[size].subsets})", *cells]))
+    cells = [cell(found[system].overall) for system, _, cell in rows]
+    columns.append(Column("all", [f"({len(case.subsets)})", *cells]))
     lines = table(columns, width)
     for text in _notes(first, left_out):
         lines += paragraph(text, width, "light", indent="  ")
+    for text in coverage_sentences(case, score):
+        lines += paragraph(text, width, indent="  ")
     return lines
 
 
@@ -111,18 +110,25 @@ def _all_of(found: CorrelationBySize) -> list[Correlation]:
     return [found.overall, *found.by_size.values()]
 
 
-def _coefficients(head: str, subsets: int, figures: list[Figure]) -> Column:
-    """A column of coefficients, under the number of subsets that they are over."""
-    return Column(head, [f"({subsets})", *(two_digits(figure.value) for figure in figures)])
+def _rows(found: dict[str, CorrelationBySize]) -> list[_Row]:
+    """System, method, and what stands in each column; the p of tau-b where a system has one."""
+    rows: list[_Row] = []
+    for system, by_size in found.items():
+        rows.append((system, "Kendall tau-b", lambda correlation: two_digits(correlation.kendall.value)))
+        if any(correlation.kendall.p.value is not None for correlation in _all_of(by_size)):
+            rows.append((system, "  p (task labels)", lambda correlation: p_text(correlation.kendall.p.value)))
+        rows.append((system, "Spearman", lambda correlation: two_digits(correlation.spearman.value)))
+        rows.append((system, "Pearson", lambda correlation: two_digits(correlation.pearson.value)))
+    return rows
 
 
-def _labels(found: dict[str, CorrelationBySize]) -> list[str]:
-    """The left column: each system once, beside its first method."""
-    column = min(max(len(system) for system in found), _SYSTEM_WIDTH)
+def _labels(rows: list[_Row]) -> list[str]:
+    """The left column: each system once, beside its first row."""
+    column = min(max(len(system) for system, _, _ in rows), _SYSTEM_WIDTH)
+    before = [None, *(system for system, _, _ in rows)]
     return [
-        f"  {shortened(system, column) if index == 0 else '':<{column}}  {method}"
-        for system in found
-        for index, (method, _) in enumerate(_METHODS)
+        f"  {'' if system == last else shortened(system, column):<{column}}  {label}"
+        for (system, label, _), last in zip(rows, before, strict=False)
     ]
 
 
@@ -187,7 +193,12 @@ def _unavailable(case: CaseSummary, settings: Settings) -> Iterator[tuple[str, F
 
 
 def _unavailable_correlations(system: str, found: CorrelationBySize) -> Iterator[tuple[str, Figure]]:
-    """Of one system, sizes with one reason together."""
+    """Of one system, sizes with one reason together; and its p, where no size has one."""
+    with_value = [correlation.kendall for correlation in _all_of(found) if correlation.kendall.value is not None]
+    if with_value and all(figure.p.value is None for figure in with_value):
+        yield f"p and interval of {system}", with_value[0].p
+    elif found.overall.kendall.interval_reason is not None:
+        yield f"interval of {system} over all", Figure(value=None, reason=found.overall.kendall.interval_reason)
     sizes: dict[str, list[str]] = {}
     figures: dict[str, Figure] = {}
     for size, correlation in (*found.by_size.items(), ("all", found.overall)):

@@ -25,6 +25,7 @@ MOST_MUTANTS: Final = 14
 MOST_SURVIVORS: Final = 8
 FEW_SURVIVORS: Final = 4
 """So many are described at length."""
+MOST_STEPS: Final = 8
 _ID_WIDTH: Final = 24
 
 
@@ -69,7 +70,18 @@ def score_block(name: str, case: CaseSummary, width: int) -> list[Line]:
             texts.append(f"and {len(case.survivors) - len(shown)} more: summary.json, cases.{name}.survivors")
         lines += listing("survived", texts, width, "yellow")
     lines += _names("kills nothing", case.kill_nothing, "", width)
-    return lines
+    return lines + _greedy(case, width)
+
+
+def _greedy(case: CaseSummary, width: int) -> list[Line]:
+    """The few tasks that kill all that the pool kills, best first, each with the mutants killed so far."""
+    steps = case.greedy
+    if len(steps) < 2 or len(steps) == len(case.tasks):
+        return []
+    shown = [f"{step.task} {step.killed}" for step in steps[:MOST_STEPS]]
+    more = f", and {len(steps) - len(shown)} more" if len(steps) > len(shown) else ""
+    start = f"{len(steps)} of {counted(len(case.tasks), 'task')} kill all that is killed, {steps[-1].killed}: "
+    return block("best first", [f"{start}{', '.join(shown)}{more}"], width)
 
 
 def _score_texts(case: CaseSummary) -> list[str]:
@@ -107,6 +119,10 @@ def _doubts(case: CaseSummary) -> list[str]:
             f"false kills: {false.killed_cells} of {counted(false.cells, 'cell')} of "
             f"{counted(false.controls, 'control')} = {rate}"
         )
+    itself = case.against_itself.pool.false_kills
+    if itself.value is not None and case.against_itself.splits:
+        cells = counted(case.against_itself.cells, "cell")
+        texts.append(f"the baseline against itself: {two_digits(itself.value)} of {cells} killed")
     return texts
 
 

@@ -17,6 +17,7 @@ from pytest_metricbench.reporting.layout import (
     Line,
     Style,
     block,
+    counted,
     first_names,
     line,
     listing,
@@ -73,6 +74,7 @@ def section_lines(
         ]
     else:
         blocks += [case_block(name, case, summary.settings, width) for name, case in summary.cases.items()]
+    blocks.append(_over_cases(summary, width))
     blocks.append(_gates(summary, width))
     blocks.append([] if brief else block("warning", summary.warnings, width, "yellow"))
     blocks.append(_next([] if brief else list(_hints(summary))[:MOST_HINTS], width, summary_path))
@@ -176,6 +178,18 @@ def _shown_cases(summary: Summary) -> tuple[list[str], int]:
     ranked = sorted(names, key=quality)
     half = MOST_CASES // 2
     return [*ranked[:half], *ranked[-half:]], len(names) - MOST_CASES
+
+
+def _over_cases(summary: Summary, width: int) -> list[Line]:
+    """The mean of tau-b over the cases, one line a system, and how many cases are behind it."""
+    texts, reasons = [], []
+    for system, by_score in summary.over_cases.items():
+        mean = by_score[summary.settings.mutation_score].kendall
+        if mean.value is not None:
+            value = with_interval(mean.value, mean.interval)
+            texts.append(f"tau-b of {system}: mean {value}, {mean.defined} of {counted(mean.cases, 'case')} defined")
+            reasons += [mean.interval_reason] if mean.interval_reason else []
+    return block("over the cases", [*texts, *dict.fromkeys(reasons)], width)
 
 
 # ---------------------------------------------------------------- gates, and what now

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +19,7 @@ from pytest_metricbench.contracts import (
     Runner,
     Seconds,
 )
+from pytest_metricbench.plain_files import replace_file
 from pytest_metricbench.processes import (
     Argv,
     CannotStartError,
@@ -55,7 +57,7 @@ class CommandRunner(Runner):
 
     def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
         """Run the agent and, when it ended well, the verifier."""
-        (workspace / REQUEST_FILE).write_text(json.dumps(request.to_json(), indent=1), encoding="utf-8")
+        _write_request(request, workspace)
         try:
             environment = clean_environment(self.env)
             ended = self._step("agent", self.agent, workspace, environment)
@@ -66,14 +68,17 @@ class CommandRunner(Runner):
             kind = "TimeOut" if ended.timed_out else "AgentFailed"
             limit = self.timeout if ended.timed_out else None
             return Outcome.died(kind, _with_log(f"the agent {problem}", workspace / "agent.stderr"), time_limit=limit)
-        return self._verify(workspace, environment)
+        return self._verify(request, workspace, environment)
 
-    def _verify(self, workspace: Path, environment: dict[str, str]) -> Outcome:
+    def _verify(self, request: AttemptRequest, workspace: Path, environment: dict[str, str]) -> Outcome:
         if self.verifier is None:
             return _scores(workspace, "agent")
-        response = workspace / RESPONSE_FILE
-        if os.path.lexists(response) and not response.is_dir():
-            response.unlink()  # what the agent wrote under this name is not the verifier's word
+        try:
+            _remove(workspace / RESPONSE_FILE)  # what the agent wrote under this name is not the verifier's word
+            _write_request(request, workspace)  # nor is what it made of the request
+        except OSError as error:
+            message = f"the agent left no workspace that can be written: {error}"
+            return Outcome.unmeasured(type(error).__name__, message, "verifier")
         try:
             ended = self._step("verifier", self.verifier, workspace, environment)
         except CannotStartError as error:
@@ -93,6 +98,19 @@ class CommandRunner(Runner):
             stderr=workspace / f"{step}.stderr",
             timeout=self.timeout,
         )
+
+
+def _write_request(request: AttemptRequest, workspace: Path) -> None:
+    with os.fdopen(replace_file(workspace / REQUEST_FILE), "w", encoding="ascii") as file:
+        json.dump(request.to_json(), file, indent=1)
+
+
+def _remove(path: Path) -> None:
+    """Remove whatever stands under a name; a link, not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _scores(workspace: Path, writer: str) -> Outcome:

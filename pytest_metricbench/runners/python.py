@@ -1,16 +1,19 @@
 """The ``python`` runner: an agent and a verifier that are functions, called in this process."""
 
-import asyncio
+import copy
 import json
+import os
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from pytest_metricbench.answers import as_score_value, as_scores, named
+from pytest_metricbench.answers import as_score_value, as_scores, named, plain_text, read_json_file
 from pytest_metricbench.contracts import (
     OUTPUT_FILE,
     AttemptRequest,
@@ -20,9 +23,18 @@ from pytest_metricbench.contracts import (
     Runner,
     ScoreValue,
     Seconds,
+    TaskRef,
+    VariantRef,
 )
-from pytest_metricbench.deadlines import DeadlineExceededError, call_within
+from pytest_metricbench.deadlines import DeadlineExceededError, call_and_await, call_within
+from pytest_metricbench.plain_files import replace_file
 from pytest_metricbench.targets import Target, TargetError
+
+_OUTPUT_LIMIT: Final = 64 << 20
+"""Bytes of an output that is read again."""
+_MESSAGE_LIMIT: Final = 2000
+"""Characters of an exception's message that are kept."""
+_OURS: Final = str(Path(__file__).parents[1]) + os.sep
 
 
 class PythonRunner(Runner):
@@ -62,7 +74,8 @@ class PythonRunner(Runner):
         try:
             agent, verifier = self._agent, self._verifier
         except TargetError as error:
-            return Outcome.unmeasured("TargetError", str(error), "setup")
+            return Outcome.unmeasured("TargetError", plain_text(str(error)), "setup")
+        given = request if verifier is None else _copy(request)  # the agent may change its own
         try:
             output = self._call(agent, request)
         except KeyboardInterrupt:
@@ -74,15 +87,15 @@ class PythonRunner(Runner):
             return Outcome.died(type(error).__name__, _describe(error))
         if verifier is None:
             return _scored(output)
-        self._keep(request, output)
-        return self._verify(verifier, request, output)
+        self._keep(given, output)
+        return self._verify(verifier, given, output)
 
     def rescore(self, request: AttemptRequest, workspace: Path) -> Outcome | None:
         """Verify the output that an earlier attempt kept; None when it was not JSON and so was not kept."""
         try:
             verifier = self._verifier
-            output = json.loads((workspace / OUTPUT_FILE).read_bytes())
-        except (OSError, ValueError, TargetError):
+            output = read_json_file(workspace / OUTPUT_FILE, _OUTPUT_LIMIT)
+        except (ContractError, TargetError):
             return None
         return None if verifier is None else self._verify(verifier, request, output)
 
@@ -98,7 +111,7 @@ class PythonRunner(Runner):
             return Outcome.unmeasured(type(error).__name__, _describe(error), "verifier")
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return call_within(self.timeout, _call_and_await, function, *arguments)
+        return call_within(self.timeout, call_and_await, function, *arguments)
 
     @staticmethod
     def _keep(request: AttemptRequest, output: Any) -> None:
@@ -109,18 +122,22 @@ class PythonRunner(Runner):
                 return  # tuples or keys that are no texts: what came back would be something else
         except (TypeError, ValueError, RecursionError):
             return
-        (request.workspace / OUTPUT_FILE).write_text(text, encoding="utf-8")
+        path = request.workspace / OUTPUT_FILE
+        try:
+            with os.fdopen(replace_file(path), "w", encoding="ascii") as file:
+                file.write(text)
+        except OSError:  # a folder in the way, a full disk: half an output could be read as another one
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
-def _call_and_await(function: Callable[..., Any], *arguments: Any) -> Any:
-    result = function(*arguments)
-    if hasattr(result, "__await__"):
-        return asyncio.run(_awaited(result))
-    return result
-
-
-async def _awaited(result: Any) -> Any:
-    return await result
+def _copy(request: AttemptRequest) -> AttemptRequest:
+    """The same request with parameters of its own."""
+    return replace(
+        request,
+        variant=VariantRef(request.variant.id, copy.deepcopy(request.variant.params)),
+        task=TaskRef(request.task.id, copy.deepcopy(request.task.params)),
+    )
 
 
 def _scored(answer: Any, *, verified: bool = False) -> Outcome:
@@ -141,7 +158,13 @@ def _as_answer(answer: Any) -> Mapping[str, ScoreValue]:
 
 def _describe(error: BaseException) -> str:
     """What an exception says, and where in the user's code it was raised; its type stands beside it."""
-    text = str(error) or "no message"
+    try:
+        text = plain_text(str(error))
+    except Exception:  # an exception that cannot say anything
+        text = ""
+    if len(text) > _MESSAGE_LIMIT:
+        text = f"{text[:_MESSAGE_LIMIT]} [... {len(text) - _MESSAGE_LIMIT} more characters]"
     frames = traceback.extract_tb(error.__traceback__)
-    where = next((frame for frame in reversed(frames) if frame.filename != __file__), None)
-    return f"{text} ({where.filename}:{where.lineno})" if where is not None else text
+    where = next((frame for frame in reversed(frames) if not frame.filename.startswith(_OURS)), None)
+    place = "" if where is None else f" ({plain_text(where.filename)}:{where.lineno})"
+    return (text or "no message") + place

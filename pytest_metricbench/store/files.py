@@ -3,24 +3,23 @@
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from pytest_metricbench.digests import digest_file
+from pytest_metricbench.digests import digest_stream
+from pytest_metricbench.plain_files import open_regular, replace_file
 
 
 def regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every regular file below a folder, as (relative path with forward slashes, path), in order of name.
 
-    Links, pipes and devices are left out: what they lead to is not the folder's.
+    Links, pipes and devices are left out: what they lead to is not the folder's. So are names that are no UTF-8, which
+    no record can hold, and folders that cannot be read.
     """
     waiting = [(folder, "")]
     while waiting:
         current, prefix = waiting.pop()
-        try:
-            entries = sorted(os.scandir(current), key=lambda entry: entry.name, reverse=True)
-        except FileNotFoundError:
-            continue
-        for entry in entries:
+        for entry in _entries(current):
             name = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((Path(entry.path), name + "/"))
@@ -28,21 +27,45 @@ def regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
                 yield name, Path(entry.path)
 
 
+def _entries(folder: Path) -> list["os.DirEntry[str]"]:
+    try:
+        with os.scandir(folder) as entries:
+            known = [entry for entry in entries if _is_text(entry.name)]
+    except OSError:  # gone, not ours to read, or nested deeper than a path can be long
+        return []
+    return sorted(known, key=lambda entry: entry.name, reverse=True)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def digest_folder(folder: Path) -> dict[str, str]:
-    """Relative path -> digest of every regular file below a folder; empty when there is no such folder."""
-    return {_plain(name): digest_file(path) for name, path in sorted(regular_files(folder))}
+    """Relative path -> digest of every regular file below a folder; empty when there is no such folder.
+
+    A file that cannot be read (somebody else's, or gone since it was listed) is left out.
+    """
+    digests = {}
+    for name, path in sorted(regular_files(folder)):
+        with suppress(OSError):
+            digests[name] = _digest(path)
+    return digests
 
 
-def _plain(name: str) -> str:
-    """A file name as a text that JSON can hold: bytes that are no UTF-8 are escaped."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+def _digest(path: Path) -> str:
+    with open_regular(path) as file:
+        return digest_stream(file)
 
 
 def files_match(folder: Path, digests: Mapping[str, str]) -> bool:
     """Whether every file of a record is still there, unchanged. Names that lead out of the folder are never there."""
     try:
         there = dict(regular_files(folder))
-        return all(name in there and digest_file(there[name]) == digest for name, digest in digests.items())
+        return all(name in there and _digest(there[name]) == digest for name, digest in digests.items())
     except OSError:
         return False
 
@@ -51,12 +74,18 @@ def copy_file(source: Path, target: Path) -> None:
     """Copy a regular file's content, making the folders above the target.
 
     Raises:
-        OSError: the source is no regular file or cannot be read, or the target cannot be written.
+        OSError: the source is no regular file or cannot be read, or the target is there already or cannot be written;
+            nothing is left of it then.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as reader, target.open("xb") as writer:
-        shutil.copyfileobj(reader, writer, 1 << 20)
+    with open_regular(source) as reader:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as writer:
+            try:
+                shutil.copyfileobj(reader, writer, 1 << 20)
+                writer.flush()
+            except BaseException:
+                target.unlink()
+                raise
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -67,7 +96,7 @@ def write_whole(path: Path, text: str) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
+        with os.fdopen(replace_file(temporary), "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -4,11 +4,14 @@ A line reaches the kernel as it is appended, so that it outlives the process; it
 and at the end, so that a power cut costs at most what came after the last sync.
 """
 
+import errno
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+from pytest_metricbench.plain_files import open_regular
 
 SYNC_INTERVAL: Final = 1.0
 """Seconds between syncs while lines arrive."""
@@ -32,10 +35,11 @@ class Journal:
             whole = _length_of_whole_lines(self._descriptor)
             os.ftruncate(self._descriptor, whole)
             os.lseek(self._descriptor, whole, os.SEEK_SET)
-        except OSError:
+        except BaseException:
             os.close(self._descriptor)
             raise
         self._length = whole
+        self._closed = False
         self._synced = time.monotonic()
         self._dirty = False
 
@@ -46,13 +50,18 @@ class Journal:
             OSError: the disk is full or failed; what was written of the line is taken back.
         """
         content = line.encode("ascii") + b"\n"
+        self._refuse_closed()
         try:
             written = os.write(self._descriptor, content)
             while written < len(content):
                 written += os.write(self._descriptor, content[written:])
-        except OSError:
-            os.ftruncate(self._descriptor, self._length)
-            os.lseek(self._descriptor, self._length, os.SEEK_SET)
+        except BaseException:  # an interrupt can come between the pieces of a line, too, and right after the last one
+            if os.lseek(self._descriptor, 0, os.SEEK_CUR) == self._length + len(content):
+                self._length += len(content)
+                self._dirty = True
+            else:
+                os.ftruncate(self._descriptor, self._length)
+                os.lseek(self._descriptor, self._length, os.SEEK_SET)
             raise
         self._length += len(content)
         self._dirty = True
@@ -67,11 +76,18 @@ class Journal:
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Sync and close; appending afterwards is an error."""
+        """Sync and close; appending afterwards is an error, closing again does nothing."""
+        if self._closed:
+            return
         try:
             self.sync()
         finally:
+            self._closed = True
             os.close(self._descriptor)
+
+    def _refuse_closed(self) -> None:
+        if self._closed:  # the descriptor may be another file's by now
+            raise OSError(errno.EBADF, "the journal is closed")
 
 
 def _length_of_whole_lines(descriptor: int) -> int:
@@ -94,7 +110,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         StoreError: the journal cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, start=1):
                 if line.endswith(b"\n"):
                     yield number, line
@@ -107,7 +123,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def has_torn_line(path: Path) -> bool:
     """Whether the journal ends in the middle of a line."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(0, os.SEEK_END)
             if file.tell() == 0:
                 return False

@@ -45,13 +45,29 @@ class Layout:
         return self.root / "lock"
 
     @property
+    def known(self) -> frozenset[Path]:
+        """What of a store can stand in its folder, beside the lock."""
+        files = (self.experiment, self.attempts, self.coverage, self.summary, self.partial_summary)
+        return frozenset((*files, self.workspaces, self.stale, self.interrupted, self.root / "coverage"))
+
+    @property
     def workspaces(self) -> Path:
         """Where attempts leave what they leave: ``<case>/<variant>/<task>/<trial id>`` below it."""
         return self.root / "attempts"
 
-    def workspace(self, case: str, variant: str, task: str, trial_id: str) -> Path:
+    @property
+    def stale(self) -> Path:
+        """What superseded attempts left."""
+        return self.root / "stale"
+
+    @property
+    def interrupted(self) -> Path:
+        """What attempts left that were in flight when a run ended."""
+        return self.root / "interrupted"
+
+    def workspace(self, case: str, variant: str, task: str, folder: str) -> Path:
         """What an attempt left."""
-        return self.workspaces / case / variant / task / trial_id
+        return self.workspaces / case / variant / task / folder
 
     def coverage_folder(self, case: str, system: str, subset: str) -> Path:
         """What a coverage request left."""

@@ -1,16 +1,20 @@
 """A store as it was left: the last record of every key."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.answers import read_json_file
+from pytest_metricbench.contracts import FORMAT_VERSION, AttemptRecord, ContractError, CoverageRecord
 from pytest_metricbench.store.journal import StoreError, has_torn_line, read_lines
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.records import RecordError, attempt_from_line, coverage_from_line
 
 Record = TypeVar("Record")
+
+_DESCRIPTION_LIMIT: Final = 1 << 30
 
 
 @dataclass(slots=True)
@@ -27,9 +31,11 @@ def read_store(root: Path) -> Contents:
     """Read a store; a folder that does not exist is an empty one.
 
     Raises:
-        StoreError: a journal is damaged (other than a torn last line) or cannot be read.
+        StoreError: a journal is damaged (other than a torn last line) or cannot be read, or the store is of another
+            format version.
     """
     contents = Contents(Layout(root))
+    _check_format(contents.layout)
     for attempt in _records(contents.layout.attempts, attempt_from_line):
         contents.attempts[attempt.key] = attempt
     for request in _records(contents.layout.coverage, coverage_from_line):
@@ -51,3 +57,20 @@ def _records(path: Path, parse: Callable[[bytes], Record]) -> list[Record]:
                 "--metricbench-fresh"
             ) from None
     return records
+
+
+def _check_format(layout: Layout) -> None:
+    try:
+        description = read_json_file(layout.experiment, _DESCRIPTION_LIMIT)
+    except ContractError as error:
+        if not os.path.lexists(layout.experiment):
+            return
+        raise StoreError(
+            f"{layout.experiment}: cannot be read ({error}); remove it, it is written anew by each run"
+        ) from None
+    version = description.get("metricbench") if isinstance(description, dict) else None
+    if version != FORMAT_VERSION:
+        raise StoreError(
+            f"{layout.experiment}: the store has format version {version!r}, this is a plugin for version "
+            f"{FORMAT_VERSION}; use the version that wrote it, or start over with --metricbench-fresh"
+        )

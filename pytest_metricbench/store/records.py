@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from pytest_metricbench.answers import plain_text
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, Goals, ScoreValue, value_to_json
 
 _ATTEMPT: Final = TypeAdapter(AttemptRecord)
@@ -44,6 +45,7 @@ def attempt_to_json(record: AttemptRecord) -> dict[str, Any]:
         "duration": record.duration,
         "files": record.files,
         "supersedes": record.supersedes,
+        **({} if record.folder is None else {"folder": record.folder}),
     }
 
 
@@ -76,12 +78,23 @@ def goals_to_json(goals: Goals) -> dict[str, Any]:
 
 
 def to_line(value: Mapping[str, Any]) -> str:
-    """A JSON value as one line of ASCII."""
+    """A JSON value as one line of ASCII. Half a surrogate pair, which no reader of ours takes, becomes U+FFFD."""
     try:
-        text = to_json(value).decode("ascii")
-    except (UnicodeDecodeError, PydanticSerializationError):  # beyond ASCII, or a lone surrogate
+        return to_json(value).decode("ascii")
+    except UnicodeDecodeError:
         return _encode(value)
-    return text
+    except PydanticSerializationError:  # half a surrogate pair
+        return _encode(_with_plain_texts(value))
+
+
+def _with_plain_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain_text(value)
+    if isinstance(value, Mapping):
+        return {plain_text(key): _with_plain_texts(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_plain_texts(item) for item in value]
+    return value
 
 
 def attempt_from_line(line: bytes | str) -> AttemptRecord:
@@ -91,9 +104,11 @@ def attempt_from_line(line: bytes | str) -> AttemptRecord:
         RecordError: it is not the record of an attempt.
     """
     try:
-        return _ATTEMPT.validate_json(line)
+        record = _ATTEMPT.validate_json(line)
     except ValidationError as error:
         raise RecordError(_first_problem(error)) from None
+    _refuse_outside(record.files)
+    return record
 
 
 def coverage_from_line(line: bytes) -> CoverageRecord:
@@ -103,9 +118,18 @@ def coverage_from_line(line: bytes) -> CoverageRecord:
         RecordError: it is not the record of a coverage request.
     """
     try:
-        return _COVERAGE.validate_json(line)
+        record = _COVERAGE.validate_json(line)
     except ValidationError as error:
         raise RecordError(_first_problem(error)) from None
+    _refuse_outside(record.files)
+    return record
+
+
+def _refuse_outside(files: Mapping[str, str]) -> None:
+    """Refuse a file name that leads out of the folder it belongs to: a record is only data, whoever wrote it."""
+    for name in files:
+        if "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
+            raise RecordError(f"files: {name!r} leads out of the folder")
 
 
 def _to_json(value: ScoreValue) -> Any:

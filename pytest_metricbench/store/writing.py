@@ -10,10 +10,12 @@ from typing import Any, Final
 from pytest_metricbench.contracts import FORMAT_VERSION, AttemptRecord, CoverageRecord
 from pytest_metricbench.store.files import write_whole
 from pytest_metricbench.store.journal import Journal, StoreError
-from pytest_metricbench.store.layout import Layout
+from pytest_metricbench.store.layout import STORE_FOLDER, Layout
 from pytest_metricbench.store.locking import StoreLock
 from pytest_metricbench.store.reading import Contents, read_store
 from pytest_metricbench.store.records import attempt_to_json, coverage_to_json, to_line
+
+_IGNORE: Final = ".gitignore"
 
 
 class StoreWriter:
@@ -36,21 +38,25 @@ class StoreWriter:
         self.kept_aside: Path | None = None
         try:
             root.mkdir(parents=True, exist_ok=True)
-            _keep_out_of_version_control(root.parent)
+            _refuse_foreign(self.layout)
             self._lock = StoreLock(self.layout.lock)
         except OSError as error:
             raise _cannot_write(root, error) from error
         try:
             if fresh:
                 self.kept_aside = _move_aside(self.layout)
-            _check_format(self.layout)
+            _keep_out_of_version_control(root)
             self.contents: Final[Contents] = read_store(root)
             self._attempts = Journal(self.layout.attempts)
-            self._coverage = Journal(self.layout.coverage)
+            try:
+                self._coverage = Journal(self.layout.coverage)
+            except BaseException:
+                self._attempts.close()
+                raise
         except OSError as error:
             self._lock.release()
             raise _cannot_write(root, error) from error
-        except StoreError:
+        except BaseException:
             self._lock.release()
             raise
 
@@ -99,10 +105,16 @@ class StoreWriter:
         return path
 
     def close(self) -> None:
-        """Sync the journals and release the lock."""
+        """Sync the journals and release the lock; closing again does nothing.
+
+        Raises:
+            StoreError: the disk failed.
+        """
         try:
-            self._attempts.close()
-            self._coverage.close()
+            try:
+                self._attempts.close()
+            finally:
+                self._coverage.close()
         except OSError as error:
             raise _cannot_write(self.layout.root, error) from error
         finally:
@@ -122,15 +134,33 @@ def _cannot_write(path: Path, error: OSError) -> StoreError:
     )
 
 
-def _keep_out_of_version_control(folder: Path) -> None:
-    ignore = folder / ".gitignore"
+def _keep_out_of_version_control(root: Path) -> None:
+    """Have git ignore the store: all of ``.metricbench``, but of a folder of the user nothing else."""
+    _ignore_all_in(root.parent if root.parent.name == STORE_FOLDER else root)
+
+
+def _ignore_all_in(folder: Path) -> None:
+    ignore = folder / _IGNORE
     if not ignore.exists():
         ignore.write_text("# A store can be large and is made anew by a run.\n*\n", encoding="utf-8")
 
 
+def _refuse_foreign(layout: Layout) -> None:
+    """Leave alone what is no store: a folder of the user that happens to have the experiment's name."""
+    entries = _entries(layout)
+    if entries and layout.known.isdisjoint(entries):
+        raise StoreError(
+            f"{layout.root}: this folder is not empty and no store; pass another one with --metricbench-store"
+        )
+
+
+def _entries(layout: Layout) -> list[Path]:
+    return [entry for entry in layout.root.iterdir() if entry != layout.lock and entry.name != _IGNORE]
+
+
 def _move_aside(layout: Layout) -> Path | None:
     """Move everything but the held lock to a folder beside the store, named for the time."""
-    entries = [entry for entry in layout.root.iterdir() if entry != layout.lock]
+    entries = _entries(layout)
     if not entries:
         return None
     name = f"{layout.root.name}.before-{time.strftime('%Y%m%dT%H%M%S')}"
@@ -140,23 +170,8 @@ def _move_aside(layout: Layout) -> Path | None:
         number += 1
         aside = layout.root.with_name(f"{name}-{number}")
     aside.mkdir()
+    if (layout.root / _IGNORE).exists():
+        _ignore_all_in(aside)
     for entry in entries:
         os.rename(entry, aside / entry.name)
     return aside
-
-
-def _check_format(layout: Layout) -> None:
-    try:
-        description = json.loads(layout.experiment.read_bytes())
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError) as error:
-        raise StoreError(
-            f"{layout.experiment}: cannot be read ({error}); remove that file, it is written anew by each run"
-        ) from None
-    version = description.get("metricbench") if isinstance(description, dict) else None
-    if version != FORMAT_VERSION:
-        raise StoreError(
-            f"{layout.experiment}: the store has format version {version!r}, this is a plugin for version "
-            f"{FORMAT_VERSION}; use the version that wrote it, or start over with --metricbench-fresh"
-        )

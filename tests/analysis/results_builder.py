@@ -1,7 +1,7 @@
 """Builds results from small tables, so that a test says only what it is about."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from pytest_metricbench.contracts import (
     CoverageRecord,
     CoverageRequest,
     CoverageSystem,
+    Goals,
     Outcome,
     Runner,
     Score,
@@ -59,6 +60,8 @@ class CaseTable:
     subsets: Mapping[str, Sequence[str]] = field(default_factory=dict)
     coverage: Mapping[str, Mapping[str, float | str | None]] = field(default_factory=dict)
     """System -> subset -> value; a text is the reason of a null, None a failed request; what is left out is absent."""
+    goals: Mapping[str, Mapping[str, Iterable[str]]] = field(default_factory=dict)
+    """System -> task -> goals: coverage of every subset and of the pool, with its goals."""
     controls: Iterable[str] = ()
     equivalent: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +75,8 @@ def build(
     ks: Sequence[int] = (1,),
     mutation_score: Literal["kill_share", "mean_drop"] = "kill_share",
     bootstrap: int = 200,
+    permutation: int = 99,
+    seed: int = 5,
     gates: Sequence[Gate] = (),
     warnings: Sequence[str] = (),
     part: str | None = None,
@@ -79,7 +84,7 @@ def build(
 ) -> Results:
     """Results of an experiment; a single case is called ``c``."""
     tables = {"c": cases} if isinstance(cases, CaseTable) else dict(cases)
-    systems = sorted({system for table in tables.values() for system in table.coverage})
+    systems = sorted({system for table in tables.values() for system in (*table.coverage, *table.goals)})
     attempts: dict[tuple[str, str, str, int], AttemptRecord] = {}
     outside: set[tuple[str, str, str, int]] = set()
     coverage: dict[tuple[str, str, str], CoverageRecord] = {}
@@ -89,6 +94,8 @@ def build(
             for subset, value in values.items():
                 record = coverage_record(name, system, subset, value)
                 coverage[record.key] = record
+        for record in goal_records(name, table):
+            coverage[record.key] = record
     experiment = Experiment(
         path=Path("experiment.yml"),
         name="built",
@@ -98,7 +105,7 @@ def build(
         score=score or ScorePolicy("reward", 1.0, {}),
         cases=tuple(_case(name, table) for name, table in tables.items()),
         coverage=tuple(CoverageEntry(system, NoSystem()) for system in systems),
-        analysis=AnalysisSettings(tuple(ks), rule or KillRule(), mutation_score, 99, bootstrap, 5),
+        analysis=AnalysisSettings(tuple(ks), rule or KillRule(), mutation_score, permutation, bootstrap, seed),
         gates=tuple(gates),
         warnings=tuple(warnings),
     )
@@ -168,6 +175,17 @@ def attempt_record(case: str, variant: str, task: str, slot: int, given: Any) ->
         files={},
         supersedes=None,
     )
+
+
+def goal_records(case: str, table: CaseTable) -> Iterator[CoverageRecord]:
+    """What a system that counts these goals reports of every subset and of the pool."""
+    for system, by_task in table.goals.items():
+        universe = tuple(sorted(set().union(*by_task.values())))
+        for subset, members in {**table.subsets, "pool": list(by_task)}.items():
+            covered = {task: tuple(sorted(by_task[task])) for task in members}
+            value = len(set().union(*covered.values())) / len(universe)
+            record = coverage_record(case, system, subset, value)
+            yield replace(record, goals=Goals(universe, covered))
 
 
 def coverage_record(case: str, system: str, subset: str, value: float | str | None) -> CoverageRecord:

@@ -18,12 +18,12 @@ from pytest_metricbench.analysis.detection import (
     fisher_p,
     flip_kills,
     kills,
-    smallest_p,
     stand_without_died,
 )
 from pytest_metricbench.analysis.mutation_score import drops, mean_drops, set_kills
 from pytest_metricbench.analysis.pass_at_k import mean_over_tasks, pass_at_k, pass_hat_k, task_intervals
 from pytest_metricbench.analysis.proportions import wilson
+from pytest_metricbench.analysis.reach import smallest_p
 from pytest_metricbench.analysis.verdicts import verdict
 from pytest_metricbench.definition.experiment import KillRule
 

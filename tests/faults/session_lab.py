@@ -70,7 +70,7 @@ class Running:
         """Wait until something holds while the session runs."""
         deadline = time.monotonic() + seconds
         while not holds():
-            assert self._process.poll() is None, f"ended before {what}:\n{self.output()}"
+            assert self._process.poll() is None or holds(), f"ended before {what}:\n{self.output()}"
             assert time.monotonic() < deadline, f"waited {seconds} s for {what}:\n{self.output()}"
             time.sleep(0.02)
 
@@ -204,7 +204,7 @@ class Lab:
         return _lines(self.store / "attempts.jsonl")
 
     def attempts(self) -> dict[str, dict[str, Any]]:
-        """``variant::task[slot]`` -> the record that counts. Trial ids are unique and each record is superseded once."""
+        """``variant::task[slot]`` -> the record that counts; each names the one before it, and is one of a kind."""
         lines = self.journal()
         assert len({line["trial_id"] for line in lines}) == len(lines)
         last: dict[str, dict[str, Any]] = {}
@@ -284,6 +284,14 @@ def words(output: str) -> dict[str, str]:
         elif worker:
             shown[worker[2]] = worker[1]
     return shown
+
+
+def wait_until(holds: Callable[[], object], what: str, seconds: float = 30) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.02)
 
 
 def alive(pid: int) -> bool:

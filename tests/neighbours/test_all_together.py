@@ -32,8 +32,8 @@ def test_one_attempt_a_slot_and_nothing_lost(lab: Lab, workers: list[str]) -> No
     assert ended.status == 1, ended
     no_fault(ended.out)
     assert lab.counts() == {"declared": 12, "passed": 2, "missed": 2, "died": 4, "unmeasured": 4}
-    expected = {"t1": 2, "dies": 2, "breaks": 0}
-    assert lab.entries() == {f"{variant}::{task}": expected[task] for variant in ("baseline", "m1") for task in expected}
+    entries = {"t1": 2, "dies": 2, "breaks": 0}
+    assert lab.entries() == {f"{variant}::{task}": entries[task] for variant in ("baseline", "m1") for task in entries}
     kept = lab.attempts()
     assert len(kept) == 12
     assert len(lab.journal()) == 16  # four of them twice, by --reruns

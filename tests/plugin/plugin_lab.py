@@ -135,11 +135,12 @@ class Lab:
         path.unlink(missing_ok=True)
         return called
 
-    def store(self, name: str = "shop") -> Path:
-        return self.path / ".metricbench" / name
+    def store(self, name: str = "shop", folder: str = ".metricbench") -> Path:
+        return self.path / folder / name
 
-    def summary(self, name: str = "shop", *, partial: bool = False) -> Any:
-        return json.loads((self.store(name) / ("summary.partial.json" if partial else "summary.json")).read_text())
+    def summary(self, name: str = "shop", folder: str = ".metricbench", *, partial: bool = False) -> Any:
+        file = "summary.partial.json" if partial else "summary.json"
+        return json.loads((self.store(name, folder) / file).read_text())
 
     def journal(self, name: str = "shop") -> list[dict[str, Any]]:
         """Every line of the attempts' journal."""
@@ -164,8 +165,8 @@ def words(result: pytest.RunResult) -> dict[str, str]:
     return shown
 
 
-def same_answer(summary: Any) -> Any:
-    """A summary without what may differ between two runs of one experiment: trial ids and what was reused."""
+def without(summary: Any, *keys: str) -> Any:
+    """A summary without what may differ between two runs of one experiment."""
     if isinstance(summary, dict):
-        return {key: same_answer(value) for key, value in summary.items() if key not in ("trial_id", "reused")}
-    return [same_answer(entry) for entry in summary] if isinstance(summary, list) else summary
+        return {key: without(value, *keys) for key, value in summary.items() if key not in keys}
+    return [without(entry, *keys) for entry in summary] if isinstance(summary, list) else summary

@@ -33,8 +33,9 @@ def test_ids_from_within_the_folder_of_an_experiment(lab, monkeypatch):
 
 
 def test_a_task_may_have_attempts_of_its_own(lab):
-    lab.make(case={"tasks": [{"id": "find", "attempts": 3}, {"id": "pay", "attempts": 1}], "mutants": None,
-                   "subsets": None})
+    lab.make(
+        case={"tasks": [{"id": "find", "attempts": 3}, {"id": "pay", "attempts": 1}], "mutants": None, "subsets": None}
+    )
     assert [nodeid.rpartition("::")[2] for nodeid in collected(lab)] == ["find[1]", "find[2]", "find[3]", "pay[1]"]
 
 

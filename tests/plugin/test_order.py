@@ -31,7 +31,9 @@ def test_baselines_first_with_workers(lab):
 
 def by_length(called: list[str]) -> bool:
     """Whether the variants come in order and each from the longest task to the shortest."""
-    return called == [f"{variant}::{task}[1]" for variant in ("baseline", "quiet") for task in ("pay", "refund", "find")]
+    return called == [
+        f"{variant}::{task}[1]" for variant in ("baseline", "quiet") for task in ("pay", "refund", "find")
+    ]
 
 
 def test_the_longest_known_first_in_a_second_run(lab):

@@ -153,11 +153,11 @@ def test_status_0_whatever_the_agent_did(lab):
     assert lab.run("experiment.yml").ret == pytest.ExitCode.OK
 
 
-def test_status_1_when_a_coverage_request_failed(lab, workers):
+def test_status_1_when_a_coverage_request_failed(lab):
     agent = "def run(request): return 1\ndef verify(request, output): return {'reward': output}\n"
     agent += "def measure(request): return 1.5 if request.subset == 's2' else 0.5\n"
     lab.make(agent=agent)
-    result = lab.run("experiment.yml", "-v", *workers)
+    result = lab.run("experiment.yml", "-v")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert result.parseoutcomes() == {"passed": 21, "failed": 1}
     result.stdout.fnmatch_lines(["FAILED experiment.yml::shop::coverage::goals[[]s2[]]*"])

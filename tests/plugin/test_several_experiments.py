@@ -3,7 +3,9 @@
 import pytest
 from plugin_lab import Lab, node_ids
 
-EXTENSION = '''
+from pytest_metricbench.session import Controller
+
+EXTENSION = """
 from typing import Literal
 
 from pytest_metricbench import CoverageSystem, Outcome, Runner, Score
@@ -33,7 +35,7 @@ def pytest_metricbench_runners():
 
 def pytest_metricbench_coverage_systems():
     return [Said]
-'''
+"""
 
 
 def make_extended(lab: Lab, file: str = "deep/experiment.yml") -> None:
@@ -90,7 +92,10 @@ def test_two_of_one_name_would_share_a_store(lab, workers, args):
     lab.make("b.experiment.yml")
     result = lab.run(*args, *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: metricbench: */b.experiment.yml and */experiment.yml * 'shop' *; rename one"])
+    result.stderr.re_match_lines(
+        [r"ERROR: metricbench: \S+/(b\.)?experiment\.yml and \S+/(b\.)?experiment\.yml .* 'shop' .*; rename one$"]
+    )
+    result.stdout.no_fnmatch_line("*metricbench: shop ==*")
     assert lab.calls() == []
 
 
@@ -117,7 +122,10 @@ def test_two_agents_of_one_module_name_named(lab, workers):
     result = lab.run("a/experiment.yml", "b/experiment.yml", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["*experiment.yml:*: runner.agent: the module agent of *b/agent.py is loaded already from *a/agent.py; rename *"]
+        [
+            "*experiment.yml:*: runner.agent: the module agent of *b/agent.py is loaded already from "
+            "*a/agent.py; rename *"
+        ]
     )
 
 
@@ -200,6 +208,7 @@ def test_outside_the_root_folder(lab, workers, monkeypatch):
     monkeypatch.chdir(lab.path / "project")
     listed = node_ids(lab.run("../elsewhere/experiment.yml", "--rootdir=.", "--collect-only", "-q"))
     assert len(listed) == 18
+    assert listed[0] == "../elsewhere/experiment.yml::shop::baseline::find[1]"
     result = lab.run("../elsewhere/experiment.yml", "--rootdir=.", *workers)
     assert result.ret == 0
     assert result.parseoutcomes() == {"passed": 16, "missed": 5, "died": 1}
@@ -214,3 +223,23 @@ def test_a_folder_outside_the_root_folder(lab, workers, monkeypatch):
     result = lab.run("../elsewhere", "--rootdir=.", *workers)
     assert result.ret == 0
     assert result.parseoutcomes() == {"passed": 16, "missed": 5, "died": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("args", [["../elsewhere"], ["../elsewhere/very/deep/experiment.yml"]], ids=["folder", "named"])
+def test_kinds_from_a_conftest_outside_the_root_folder(lab, monkeypatch, args):
+    make_extended(lab, "elsewhere/very/deep/experiment.yml")
+    lab.write("project/pytest.ini", "[pytest]\n")
+    monkeypatch.chdir(lab.path / "project")
+    result = lab.run(*args, "--rootdir=.", "-n2")
+    assert result.ret == 0
+    assert result.parseoutcomes() == {"passed": 16, "missed": 6}
+
+
+@pytest.mark.slow
+def test_attempts_whose_experiment_the_controller_does_not_know_are_never_lost_in_silence(lab, monkeypatch):
+    monkeypatch.setattr(Controller, "find", lambda self, nodeid: None)
+    lab.make()
+    result = lab.run("experiment.yml", "-n2")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["metricbench: experiment.yml::shop::baseline::find[[]1[]]: *not kept*"])

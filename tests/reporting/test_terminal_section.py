@@ -43,12 +43,15 @@ def shop() -> CaseTable:
     subsets = {f"n2-{n}": [TASKS[a], TASKS[b]] for n, (a, b) in enumerate(pairs[:6])}
     subsets |= {f"n4-{n}": [task for i, task in enumerate(TASKS) if i not in pair] for n, pair in enumerate(pairs[:5])}
     goals = dict(zip(TASKS, ("ab", "bc", "", "cd", "e", "af"), strict=True))
-    tools = {s: len(set("".join(goals[t] for t in members))) / 6 for s, members in {**subsets, "pool": TASKS}.items()}
-    house: dict[str, float | str | None] = {**tools, "n2-1": "the judge gave no verdict", "n4-0": 0.9}
+    tools: dict[str, float | str | None] = {
+        s: len(set("".join(goals[t] for t in members))) / 6 for s, members in {**subsets, "pool": TASKS}.items()
+    }
+    house = {**tools, "n2-1": "the judge gave no verdict", "n4-0": 0.9}
     return CaseTable(
         variants,
         subsets,
-        {"tools": tools, "house-metric": house},
+        {"house-metric": house},
+        {"tools": goals},
         controls=["control-1"],
         equivalent={"waits-twice": "only slower"},
         descriptions={"slow-but-right": "Looks everything up twice before it answers, whatever it was asked."},
@@ -170,7 +173,10 @@ def test_of_very_many_cases_the_worst_and_best_are_shown() -> None:
 
 def test_reasons_are_grouped() -> None:
     alike = CaseTable(
-        {"baseline": {t: [1] for t in TASKS}, "m": {t: [0] for t in TASKS}}, shop().subsets, shop().coverage
+        {"baseline": {t: [1] for t in TASKS}, "m": {t: [0] for t in TASKS}},
+        shop().subsets,
+        shop().coverage,
+        shop().goals,
     )
     lines = rendered(summary_of(alike, ks=[1]))
     assert "does coverage predict the kill share?  n/a" in lines
@@ -222,6 +228,7 @@ def test_control_characters_never_reach_the_terminal() -> None:
     table = replace(
         shop(),
         descriptions={"slow-but-right": "red\x1b[31m\nand\ttwo lines"},
+        goals={},
         coverage={"tools": {"pool": "no\x1b]0;title\x07 trace"}},
     )
     lines = rendered(summary_of(table, warnings=["a\x1bb"], part="p\x07art"))

@@ -1,5 +1,7 @@
 """What the scheduler sends to whom, call by call."""
 
+from itertools import pairwise
+
 import pytest
 from mock_nodes import Board, plain
 
@@ -111,7 +113,7 @@ def test_a_long_item_shortens_the_queue_at_once() -> None:
     board.collect()
     for number in range(100):
         board.complete(node, str(number), 0.0002)
-    board.complete(node, "100", 60.0)
+    board.complete(node, "100", 2 * QUEUE_SECONDS)
     sent = len(node.sent)
     for number in range(101, sent - 2):
         board.complete(node, str(number), 0.0002)
@@ -140,6 +142,28 @@ def test_what_one_phase_took_says_nothing_about_the_next() -> None:
     for number in range(200):
         board.complete(node, f"b{number}", 0.0002)
     assert board.sent(node)[200:] == ["m0", "m1"]
+
+
+def test_an_earlier_phase_that_comes_back_is_sent_first_and_by_its_own_measure() -> None:
+    """Long items that are to run again do not pile up in a queue that was made for short ones."""
+    slots = {f"b{number}": Slot((0, number)) for number in range(8)}
+    slots |= {f"m{number}": Slot((1, number)) for number in range(200)}
+    board = Board(slots, nodes=1)
+    (node,) = board.nodes
+    board.collect()
+    for number in range(8):
+        board.complete(node, f"b{number}", 60.0)
+    for number in range(40):
+        board.complete(node, f"m{number}", 0.0002)
+    queued = len(node.sent) - 48
+    assert queued > 4
+    for number in range(8):
+        board.scheduler.mark_test_pending(f"b{number}")
+    for number in range(40, 40 + queued - 2):
+        board.complete(node, f"m{number}", 0.0002)
+    assert len(node.sent) == 48 + queued
+    board.complete(node, f"m{40 + queued - 2}", 0.0002)
+    assert board.sent(node)[48 + queued :] == ["b0"]
 
 
 # ---------------------------------------------------------------- gates
@@ -242,9 +266,20 @@ def test_a_replacement_gets_work() -> None:
     assert board.die(board.nodes[0]) == "a"
     assert not board.scheduler.tests_finished
     node = board.add("gw1")
-    assert not node.sent
     board.collect(node)
     assert board.sent(node) == ["b", "c"]
+
+
+def test_a_replacement_gets_no_work_before_it_has_collected() -> None:
+    board = Board(plain("abcdefgh"))
+    first, second = board.nodes
+    board.collect()
+    board.die(first)
+    node = board.add("gw2")
+    board.complete(second, "b")
+    assert not node.sent
+    board.collect(node)
+    assert board.sent(node) == ["e", "f"]
 
 
 def test_a_worker_that_only_held_an_item_did_not_run_it() -> None:
@@ -291,6 +326,17 @@ def test_a_crash_settles_a_gate_too() -> None:
     assert board.sent(second) == ["x0", "y0"] or board.sent(second) == ["y0", "x0"]
 
 
+def test_a_look_ahead_of_a_dead_worker_still_waits_for_its_gate() -> None:
+    board = Board(gated(tasks=1, mutants=2, attempts=2), nodes=3)
+    first, second, third = board.nodes
+    board.collect()
+    assert board.all_sent() == [["b0.0", "x0"], ["b0.1", "y0"], []]
+    assert board.die(first) == "b0.0"
+    assert not third.sent
+    board.complete(second, "b0.1")
+    assert board.sent(third) == ["x0"]
+
+
 def test_a_crashed_item_may_be_sent_again() -> None:
     """As pytest-rerunfailures asks for."""
     board = Board(plain("abcd"))
@@ -301,6 +347,17 @@ def test_a_crashed_item_may_be_sent_again() -> None:
     board.complete(second, "b")
     board.complete(second, "d")
     assert board.sent(second) == ["b", "d", "a", "c"]
+
+
+def test_a_crashed_item_that_is_sent_again_goes_to_a_worker_that_is_idle() -> None:
+    board = Board(gated(tasks=2, mutants=2), nodes=5)
+    board.collect()
+    assert board.die(board.nodes[0]) == "b0"
+    idle = board.nodes[4]
+    assert not idle.sent
+    assert not idle.told_to_end
+    board.scheduler.mark_test_pending("b0")
+    assert board.sent(idle) == ["b0"]
 
 
 def test_sending_to_a_worker_that_has_just_died_loses_nothing() -> None:
@@ -336,14 +393,31 @@ def test_a_replacement_that_collects_something_else_gets_nothing() -> None:
 
 
 def test_a_session_ends_when_nobody_is_left_who_collected_the_same() -> None:
-    board = Board(plain("abcdef") | gated(tasks=1, mutants=2), nodes=1)
+    board = Board(plain("a") | gated(tasks=3, mutants=2), nodes=1)
     board.collect()
     board.die(board.nodes[0])
     node = board.add("gw1")
+    assert board.scheduler.blocked
     board.collect(node, ids=["a"])
     assert board.scheduler.tests_finished
     assert not board.scheduler.has_pending
     assert board.die(node) is None
+
+
+def test_a_worker_that_waits_for_what_nobody_will_run_goes_on() -> None:
+    """What opens its gate was on a worker that died, and the replacement is no use."""
+    board = Board(gated(tasks=1, mutants=2, attempts=3))
+    first, second = board.nodes
+    board.collect()
+    assert board.all_sent() == [["b0.0", "b0.2"], ["b0.1", "x0"]]
+    board.complete(second, "b0.1")
+    assert board.die(first) == "b0.0"
+    assert board.sent(second) == ["b0.1", "x0"]  # b0.2 would release x0, and a replacement is to come
+    node = board.add("gw2")
+    board.collect(node, ids=["b0.0"])
+    assert board.sent(second) == ["b0.1", "x0", "b0.2"]
+    board.complete(second, "x0")
+    assert board.sent(second) == ["b0.1", "x0", "b0.2", "y0"]
 
 
 def test_different_collections_at_the_start_are_reported_once() -> None:
@@ -401,7 +475,25 @@ def test_helping_sticks_to_one_affinity() -> None:
     assert third[:2] == ["z0", "z1"]
     helped = [name[0] for name in third[2:]]
     assert len(helped) > 2
-    assert sum(a != b for a, b in zip(helped, helped[1:], strict=False)) <= 1
+    assert sum(a != b for a, b in pairwise(helped)) <= 1
+
+
+def test_helping_goes_where_most_is_left() -> None:
+    board = Board(shared(x=9, y=20, z=2), nodes=3)
+    board.collect()
+    assert {name[0] for name in run_all(board)[2][2:5]} == {"y"}
+
+
+def test_an_affinity_that_its_worker_has_left_is_free() -> None:
+    slots = shared(x=2, y=2) | {f"z{number}": Slot((1, 100 + number), "z") for number in range(20)}
+    board = Board(slots)
+    first, second = board.nodes
+    board.collect()
+    assert board.all_sent() == [["x0", "x1"], ["y0", "y1"]]
+    board.complete(first, "x0")
+    board.scheduler.mark_test_pending("x0")
+    board.complete(second, "y0")
+    assert board.all_sent() == [["x0", "x1", "z0"], ["y0", "y1", "x0"]]
 
 
 def test_no_affinity_keeps_a_worker_from_baselines() -> None:
@@ -415,17 +507,28 @@ def test_no_affinity_keeps_a_worker_from_baselines() -> None:
 
 
 def test_the_affinity_of_a_dead_worker_is_free() -> None:
-    board = Board(shared(x=20, y=3))
+    """Its items keep their rank among the affinities that no worker has."""
+    slots = shared(x=20, y=3) | {f"z{number}": Slot((1, 100 + number), "z") for number in range(20)}
+    board = Board(slots)
     first, second = board.nodes
     board.collect()
     board.die(first)
+    assert board.sent(second) == ["y0", "y1"]
     node = board.add("gw2")
     board.collect(node)
-    board.nodes.append(node)
-    board.nodes.remove(first)
+    assert board.sent(node) == ["x1", "x2"]
+
+
+def test_no_affinity_keeps_a_worker_from_a_baseline_that_is_to_run_again() -> None:
+    slots = {f"b{number}": Slot((0, number), "baseline") for number in range(2)}
+    board = Board(slots | shared(x=9), nodes=1)
+    (node,) = board.nodes
+    board.collect()
+    for name in ("b0", "b1", "x0"):
+        board.complete(node, name)
+    board.scheduler.mark_test_pending("b0")
     board.complete(node, "x1")
-    assert {name[0] for name in board.sent(node)} == {"x"}
-    assert {name[0] for name in board.sent(second)} == {"y"}
+    assert board.sent(node)[-2:] == ["x2", "b0"]
 
 
 def test_items_without_affinity_go_by_rank() -> None:
@@ -433,3 +536,6 @@ def test_items_without_affinity_go_by_rank() -> None:
     board = Board(slots)
     board.collect()
     assert board.all_sent() == [["x0", "x1"], ["p", "q"]]
+    board = Board({"p": Slot((1, 0)), "x": Slot((1, 1), "x"), "q": Slot((1, 2))}, nodes=1)
+    board.collect()
+    assert board.all_sent() == [["p", "x"]]

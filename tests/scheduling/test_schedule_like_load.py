@@ -4,13 +4,16 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mock_nodes import Hooks, MockNode
+from xdist.remote import Producer
 from xdist.scheduler import LoadScheduling
 from xdist_simulation import Config, History, Simulation, World
 
 from pytest_metricbench.scheduling import ExperimentScheduling
+
+usual = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 SchedulerFactory = Callable[[Any, Any], LoadScheduling]
 
@@ -56,7 +59,7 @@ def played(world: World, scheduler: SchedulerFactory) -> tuple[History, list[tup
     return simulation.history, said, None
 
 
-@settings(max_examples=300, deadline=None)
+@usual
 @given(worlds())
 def test_a_session_without_attempts_is_played_as_with_dist_load(world: World) -> None:
     history, said, error = played(world, ours)
@@ -78,7 +81,8 @@ class Twin:
         self.ids = ids
         self.hooks = [Hooks(), Hooks()]
         configs: list[Any] = [Config(World(ids, (), workers=nodes, maxschedchunk=maxschedchunk), h) for h in self.hooks]
-        self.schedulers: list[Any] = [ours(configs[0], None), LoadScheduling(configs[1])]
+        quiet = Producer("test", enabled=False)
+        self.schedulers: list[Any] = [ours(configs[0], quiet), LoadScheduling(configs[1], quiet)]
         self.nodes: list[tuple[MockNode, MockNode]] = []
 
     def call(self, name: str, node: int | None, *arguments: Any) -> None:
@@ -115,7 +119,7 @@ class Twin:
         return mine
 
 
-@settings(max_examples=300, deadline=None)
+@usual
 @given(st.integers(0, 60), st.integers(1, 5), st.sampled_from([None, 1, 4]), st.data())
 def test_any_calls_have_the_same_effect(count: int, nodes: int, maxschedchunk: int | None, data: Any) -> None:
     """Not only those that ``DSession`` makes: plugins call schedulers too."""

@@ -2,16 +2,20 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from slot_plans import Plan, experiment, lognormal
 from xdist.scheduler import LoadScheduling
 from xdist_simulation import HangError, History, Simulation, World
 
 from pytest_metricbench.scheduling import LONGEST_QUEUE, QUEUE_SECONDS, Slot
+
+thorough = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+usual = settings(thorough, max_examples=100)
 
 
 def spread(mean: float, sigma: float) -> Callable[[random.Random], Callable[[], float]]:
@@ -117,7 +121,7 @@ def assert_gates_held(plan: Plan, history: History) -> None:
 # ---------------------------------------------------------------- nothing lost, nothing twice, no hang
 
 
-@settings(max_examples=400, deadline=None)
+@thorough
 @given(sessions)
 def test_every_item_runs_once_and_the_session_ends(session: tuple[Plan, World]) -> None:
     plan, world = session
@@ -133,7 +137,7 @@ def test_every_item_runs_once_and_the_session_ends(session: tuple[Plan, World]) 
     assert_gates_held(plan, history)
 
 
-@settings(max_examples=200, deadline=None)
+@usual
 @given(calm_sessions)
 def test_without_mishaps_every_item_ends(session: tuple[Plan, World]) -> None:
     plan, world = session
@@ -144,16 +148,32 @@ def test_without_mishaps_every_item_ends(session: tuple[Plan, World]) -> None:
     assert_gates_held(plan, history)
 
 
-@settings(max_examples=200, deadline=None)
+@usual
 @given(st.integers(1, 8), st.integers(0, 5), st.booleans(), st.integers(1, 6), st.data())
 def test_only_what_was_running_is_blamed(tasks: int, mutants: int, gates: bool, workers: int, data: Any) -> None:
     """When nothing is under way on the wire: an item that a worker held when it died runs elsewhere."""
     plan = experiment(tasks=tasks, mutants=mutants, attempts=2, gates=gates, seed=workers)
-    shares = st.floats(0.001, 1).map(lambda share: share * sum(plan.durations))
-    kills = data.draw(st.lists(st.tuples(st.integers(0, 9), shares), max_size=6))
+    times = st.floats(0.001, 0.999).map(lambda share: share * sum(plan.durations))
+    kills = data.draw(st.lists(st.tuples(st.integers(0, 9), times), max_size=6, unique_by=lambda kill: kill[1]))
     history = simulate(plan, World(plan.ids, plan.durations, workers=workers, kills=kills, deaf=False))
     assert sorted(history.blamed) == sorted(history.cut)
     assert set(history.ends) == set(range(len(plan.ids))) - set(history.cut)
+
+
+@usual
+@given(sessions, st.lists(st.integers(0, 3), min_size=1, max_size=3), st.booleans())
+def test_replacements_that_collect_something_else_do_not_hang_a_session(
+    session: tuple[Plan, World], odd: list[int], fewer: bool
+) -> None:
+    plan, world = session
+    other = plan.ids[1:] if fewer else [*plan.ids, "test_new.py::test_it"]
+    world = replace(world, other_ids={world.workers + number: other for number in odd})
+    history = Simulation(world, plan.scheduler).run()
+    odd_ones = {number for number in world.other_ids if any(worker == number for worker, _, _ in history.calls)}
+    assert not odd_ones & {start.worker for start in history.starts}
+    assert len(history.order) - len(set(history.order)) <= (len(set(history.blamed)) if world.rerun else 0)
+    if not odd_ones and history.stopped is None:
+        assert set(history.ends) | set(history.blamed) == set(range(len(plan.ids)))
 
 
 def test_the_simulation_knows_a_hang() -> None:
@@ -178,7 +198,7 @@ def sends(history: History) -> list[int]:
     return [index for _, name, indices in history.calls if name == "runtests" for index in indices]
 
 
-@settings(max_examples=200, deadline=None)
+@usual
 @given(calm_sessions)
 def test_all_baselines_are_sent_before_a_mutant_that_need_not_wait(session: tuple[Plan, World]) -> None:
     plan, world = session
@@ -186,7 +206,7 @@ def test_all_baselines_are_sent_before_a_mutant_that_need_not_wait(session: tupl
     assert phases == sorted(phases)
 
 
-@settings(max_examples=200, deadline=None)
+@usual
 @given(plans(gates=True), st.integers(1, 8))
 def test_no_baseline_is_sent_after_a_mutant(plan: Plan, workers: int) -> None:
     history = simulate(plan, World(plan.ids, plan.durations, workers=workers))
@@ -194,7 +214,7 @@ def test_no_baseline_is_sent_after_a_mutant(plan: Plan, workers: int) -> None:
     assert 0 not in phases[phases.index(1) if 1 in phases else len(phases) :]
 
 
-@settings(max_examples=200, deadline=None)
+@usual
 @given(plans(gates=False, affinity=False), st.integers(1, 8))
 def test_each_worker_is_sent_the_longest_first(plan: Plan, workers: int) -> None:
     history = simulate(plan, World(plan.ids, plan.durations, workers=workers))
@@ -222,7 +242,7 @@ def test_a_run_cut_short_says_something_of_every_baseline(workers: int) -> None:
 # ---------------------------------------------------------------- time
 
 
-@settings(max_examples=200, deadline=None)
+@usual
 @given(
     st.lists(st.floats(QUEUE_SECONDS / 2, 1000), min_size=1, max_size=120),
     st.integers(1, 8),
@@ -261,9 +281,7 @@ def test_longest_first_is_within_a_tenth_of_the_ideal(workers: int, mean: float,
 @pytest.mark.parametrize("mean", [0.001, 0.5, 30.0])
 @pytest.mark.parametrize("workers", [2, 8])
 def test_unknown_durations_are_no_worse_than_with_dist_load(workers: int, mean: float) -> None:
-    made = [
-        experiment(tasks=16, mutants=19, known=False, seed=seed, duration=spread(mean, 1.0)) for seed in SEEDS
-    ]
+    made = [experiment(tasks=16, mutants=19, known=False, seed=seed, duration=spread(mean, 1.0)) for seed in SEEDS]
     ours = sum(ratio(plan, workers) for plan in made) / len(made)
     load = sum(ratio(plan, workers, LoadScheduling) for plan in made) / len(made)
     assert ours <= load + 0.02
@@ -297,7 +315,7 @@ def test_few_long_items_among_many_that_are_taken_from_the_store(workers: int) -
 # ---------------------------------------------------------------- affinity
 
 
-@settings(max_examples=150, deadline=None)
+@usual
 @given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 8), st.integers(0, 10_000))
 def test_an_affinity_goes_to_few_workers(affinities: int, each: int, workers: int, seed: int) -> None:
     """Every affinity has one worker while others are free; the last ones, at most one a worker, may get help."""

@@ -1,0 +1,95 @@
+"""The pairs of one correlation: which subsets have both values, and their mutation scores as ranks take them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from pytest_metricbench.analysis.correlation import FloatArray, IntArray, levels
+from pytest_metricbench.analysis.detection import BoolArray
+from pytest_metricbench.analysis.figures import CoverageFigure, Figure
+from pytest_metricbench.analysis.strata import Side, Strata, strata_of
+from pytest_metricbench.analysis.summary import SubsetScores
+from pytest_metricbench.definition.experiment import MutationScore
+
+_DECIMALS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One subset as a point of a correlation."""
+
+    subset: str
+    size: int
+    coverage: CoverageFigure
+    score: Figure
+
+    @property
+    def complete(self) -> bool:
+        """Both values are there."""
+        return self.coverage.value is not None and self.score.value is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairTable:
+    """Every subset with its coverage by one system and one mutation score, in the order of their ids."""
+
+    system: str
+    score: MutationScore
+    pairs: tuple[Pair, ...]
+    coverage: FloatArray
+    """Rounded to 12 decimals, so that equal is equal; 0 where there is no pair."""
+    scores: FloatArray
+    strata: Strata
+
+    @property
+    def side(self) -> Side:
+        """The mutation scores as one list that all draws share."""
+        return Side(self.scores[:, None], levels(self.scores)[:, None])
+
+    @property
+    def away(self) -> Figure | None:
+        """A figure that is outside this part of the experiment, where some is."""
+        figures = (figure for pair in self.pairs for figure in (pair.score, pair.coverage))
+        return next((figure for figure in figures if figure.outside), None)
+
+    def rows(self, stratum: str) -> IntArray:
+        """Rows of the subsets that make pairs in a stratum."""
+        return self.strata[stratum]
+
+
+def pair_table(subsets: Mapping[str, SubsetScores], system: str, score: MutationScore) -> PairTable:
+    """The pairs of one system and one mutation score."""
+    pairs = tuple(
+        Pair(
+            subset_id,
+            len(subset.tasks),
+            subset.coverage[system],
+            subset.kill_share if score == "kill_share" else subset.mean_drop,
+        )
+        for subset_id, subset in subsets.items()
+    )
+    kept = [pair.complete for pair in pairs]
+    return PairTable(
+        system,
+        score,
+        pairs,
+        _rounded([pair.coverage for pair in pairs], kept),
+        _rounded([pair.score for pair in pairs], kept),
+        strata_of([pair.size for pair in pairs], kept),
+    )
+
+
+def member_matrix(subsets: Mapping[str, SubsetScores], tasks: tuple[str, ...]) -> BoolArray:
+    """Which tasks each subset holds, shape (subsets, tasks)."""
+    position = {task: index for index, task in enumerate(tasks)}
+    members = np.zeros((len(subsets), len(tasks)), dtype=np.bool_)
+    for row, subset in enumerate(subsets.values()):
+        members[row, [position[task] for task in subset.tasks]] = True
+    return members
+
+
+def _rounded(figures: list[Figure] | list[CoverageFigure], kept: list[bool]) -> FloatArray:
+    values = (figure.value if keep else 0.0 for figure, keep in zip(figures, kept, strict=True))
+    return np.array([round(value or 0.0, _DECIMALS) for value in values], dtype=np.float64)

@@ -1,0 +1,158 @@
+"""Stores that are taken, cannot be written, or run full in the middle."""
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from session_lab import Lab, no_fault, wait_until
+
+AGENT = "def act(request):\n    return 1.0\n"
+WAITING = """
+import time
+from pathlib import Path
+
+def act(request):
+    while request.task.id == "waits" and not Path(__file__).with_name("go").exists():
+        time.sleep(0.02)
+    return 1.0
+"""
+WORKERS = pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+
+
+@pytest.mark.slow
+def test_a_second_run_on_a_store_is_a_usage_error_that_names_the_first(lab: Lab) -> None:
+    lab.make(WAITING, tasks=["t1", "waits"])
+    first = lab.start("experiment.yml")
+    first.await_that(lambda: lab.journal(), "the first attempt")
+    for second in (lab.run_apart("experiment.yml"), lab.run_apart("experiment.yml", "-n2")):
+        assert second.status == 4, second
+        no_fault(second.out)
+        assert f"another run is writing this store (pid {first.pid} on " in second.out
+        assert "--metricbench-store" in second.out
+    lab.write("go", "")
+    ended = first.end()
+    assert ended.status == 0, ended
+    assert lab.counts() == {"declared": 4, "passed": 4}
+    assert lab.run("experiment.yml").ret == 0  # and the lock is gone
+    assert lab.counts() == {"declared": 4, "passed": 4, "reused": 4}
+
+
+@WORKERS
+@pytest.mark.parametrize("place", [".metricbench", ".metricbench/lab", ".metricbench/lab/attempts.jsonl/"])
+def test_something_else_in_the_place_of_a_store(lab: Lab, workers: list[str], place: str) -> None:
+    lab.make(AGENT)
+    if place.endswith("/"):
+        (lab.path / place).mkdir(parents=True)
+    else:
+        lab.write(place, "a file")
+    ended = lab.run_apart("experiment.yml", *workers)
+    assert ended.status == 4, ended
+    no_fault(ended.out)
+    assert len(re.findall("cannot be (?:written|read)", ended.out)) == 1
+    assert str(lab.path / place.rstrip("/")) in ended.out
+
+
+def test_a_workspace_that_cannot_be_made(lab: Lab) -> None:
+    """The attempt's folder is what fails: the attempt is unmeasured, and the store knows it."""
+    lab.make("import sys\nsys.exit(0)\n", command=True, mutants=[])
+    lab.write(".metricbench/lab/attempts", "a file in the place of the workspaces")
+    result = lab.run("experiment.yml")
+    assert result.ret == 1
+    assert lab.counts() == {"declared": 2, "unmeasured": 2}
+    assert {record["error"]["phase"] for record in lab.attempts().values()} == {"setup"}
+
+
+# ---------------------------------------------------------------- a full disk
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system that holds little."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(folder)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("only root may mount a file system here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def make_room(folder: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=64m", str(folder)], check=True)
+
+
+BABBLING = """
+def act(request):
+    raise RuntimeError("words " * 300)
+"""
+
+
+@WORKERS
+def test_a_journal_that_cannot_grow_ends_the_run_and_the_next_one_goes_on(
+    lab: Lab, small: Path, workers: list[str]
+) -> None:
+    lab.make(BABBLING, tasks=["t1", "t2"], mutants=["m1"], attempts=50)
+    ended = lab.run_apart("experiment.yml", f"--metricbench-store={small}", *workers)
+    assert ended.status == 3, ended
+    no_fault(ended.out)
+    said = f"metricbench: {small}/lab/attempts.jsonl: cannot be written: No space left on device; make room"
+    assert said in ended.out
+    kept = (small / "lab" / "attempts.jsonl").read_text()
+    assert kept.endswith("\n")
+    assert 10 < kept.count("\n") < 190
+
+    make_room(small)
+    again = lab.run_apart("experiment.yml", f"--metricbench-store={small}", *workers)
+    assert again.status == 1, again  # no baseline attempt passes
+    no_fault(again.out)
+    whole = (small / "lab" / "attempts.jsonl").read_text()
+    assert whole.startswith(kept)
+    assert whole.count("\n") == 200
+    assert f"200 attempts: 200 died ({kept.count(chr(10))} reused)" in again.out or "200 died" in again.out
+
+
+def test_a_coverage_result_that_has_no_room(lab: Lab, small: Path) -> None:
+    lab.write("cover.py", "open('big', 'w').write('x' * 300_000)\nopen('response.json', 'w').write('{\"value\": 1}')\n")
+    coverage = [{"id": "big", "kind": "command", "command": ["{python}", "cover.py"]}]
+    lab.make(AGENT, coverage=coverage)
+    result = lab.run("experiment.yml", f"--metricbench-store={small}")
+    output = result.stdout.str()
+    assert result.ret == 3, output
+    no_fault(output)
+    assert "cannot be written: No space left on device; make room" in output
+    assert (small / "lab" / "attempts.jsonl").read_text().count("\n") == 4
+
+    make_room(small)
+    again = lab.run("experiment.yml", f"--metricbench-store={small}")
+    assert again.ret == 0, again.stdout.str()
+    assert "4 reused" in again.stdout.str()
+
+
+@pytest.mark.slow
+def test_no_folder_for_coverage_requests(lab: Lab, tmp_path: Path) -> None:
+    lab.write("cover.py", "open('response.json', 'w').write('{\"value\": 1}')\n")
+    coverage = [{"id": "any", "kind": "command", "command": ["{python}", "cover.py"]}]
+    lab.make(AGENT, coverage=coverage)
+    lab.write(".metricbench/lab/coverage", "a file in the place of the results")
+    ended = lab.run_apart("experiment.yml")
+    assert ended.status == 3, ended
+    no_fault(ended.out)
+    assert "cannot be written" in ended.out
+    (lab.store / "coverage").unlink()
+    assert lab.run("experiment.yml").ret == 0
+
+
+@pytest.mark.slow
+def test_a_lock_of_a_killed_run_is_free(lab: Lab) -> None:
+    lab.make(WAITING, tasks=["t1", "waits"])
+    first = lab.start("experiment.yml")
+    first.await_that(lambda: lab.journal(), "the first attempt")
+    first.signal(signal.SIGKILL)
+    lab.write("go", "")
+    wait_until(lambda: (lab.store / "lock").exists(), "the lock file")
+    assert lab.run("experiment.yml").ret == 0

@@ -1,0 +1,133 @@
+"""The order of a run as a function of known durations, and the text that crosses from a worker."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_metricbench.contracts import AttemptError, AttemptRecord
+from pytest_metricbench.ordering import Order
+from pytest_metricbench.wire import WireError, from_wire, to_wire
+
+NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,20}", fullmatch=True)
+TEXTS = st.text(max_size=40)
+NUMBERS = st.floats(allow_nan=False)
+KEYS = st.tuples(
+    st.sampled_from(["a", "b"]), st.sampled_from(["baseline", "m1"]), st.sampled_from("tuv"), st.integers(1, 3)
+)
+
+
+OUTCOMES = st.sampled_from(["scored", "died", "unmeasured"])
+
+
+@st.composite
+def records(draw, outcome=OUTCOMES):
+    return AttemptRecord(
+        case=draw(NAMES),
+        variant=draw(NAMES),
+        task=draw(NAMES),
+        attempt=draw(st.integers(1, 10**6)),
+        trial_id=draw(NAMES),
+        outcome=draw(outcome),
+        scores=draw(st.dictionaries(TEXTS, st.one_of(st.none(), st.booleans(), st.integers(), NUMBERS, TEXTS))),
+        error=draw(st.none() | st.builds(AttemptError, TEXTS, TEXTS, st.sampled_from(["setup", "agent"]))),
+        time_limit=draw(st.none() | st.floats(0, 1e6)),
+        fingerprint=draw(TEXTS),
+        verifier=draw(TEXTS),
+        seed=draw(st.integers(0, 2**32 - 1)),
+        started=draw(TEXTS),
+        duration=draw(st.floats(0, 1e6)),
+        files=draw(st.dictionaries(TEXTS, TEXTS, max_size=3)),
+        supersedes=draw(st.none() | NAMES),
+    )
+
+
+# ---------------------------------------------------------------- wire
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["passed", "missed", "died", "unmeasured"]), st.lists(records(), max_size=3))
+def test_what_is_sent_arrives(status, sent):
+    text = to_wire(status, sent)
+    assert text.isascii()
+    assert "\n" not in text
+    message = from_wire(text)
+    assert message.status == status
+    assert list(message.records) == sent
+
+
+@settings(deadline=None)
+@given(records(st.just("scored")), st.sampled_from([math.nan, math.inf, -math.inf]))
+def test_numbers_that_are_not_finite_arrive(record, value):
+    sent = {**record.scores, "reward": value}
+    (arrived,) = from_wire(to_wire("missed", [replace(record, scores=sent)])).records
+    assert type(arrived.scores["reward"]) is float
+    assert str(arrived.scores["reward"]) == str(value)
+
+
+def test_texts_that_no_transport_takes_are_made_harmless():
+    """A lone surrogate (an undecodable byte of an agent's output) would end the whole run under pytest-xdist."""
+    record = _record(error=AttemptError("Bad\udcff", "caf\udce9 \x00", "agent"))
+    text = to_wire("died", [record])
+    assert text.isascii()
+    text.encode("utf-8")
+    assert from_wire(text).records[0].error.phase == "agent"
+
+
+def _record(**values):
+    usual = {"case": "c", "variant": "v", "task": "t", "attempt": 1, "trial_id": "x", "outcome": "died", "scores": {}}
+    usual |= {"error": None, "time_limit": None, "fingerprint": "f", "verifier": "g", "seed": 1, "started": ""}
+    usual |= {"duration": 0.0, "files": {}, "supersedes": None}
+    return AttemptRecord(**{**usual, **values})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "passed", "{}", "null", "[]", "{", '{"status": "passed"}', '{"status": "won", "records": []}'),
+        '{"status": "passed", "records": [{}]}',
+        '{"status": "passed", "records": [null]}',
+    ],
+)
+def test_what_no_item_sends_is_an_error(text):
+    with pytest.raises(WireError, match=r"\w"):
+        from_wire(text)
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a/b", "", "x" * 101, ".hidden"])
+def test_a_name_that_leads_elsewhere_is_an_error(name):
+    message = json.loads(to_wire("died", [_record()]))
+    message["records"][0]["task"] = name
+    with pytest.raises(WireError):
+        from_wire(json.dumps(message))
+
+
+# ---------------------------------------------------------------- order
+
+
+@settings(deadline=None)
+@given(st.dictionaries(KEYS, st.floats(0, 1e3)), st.lists(KEYS, unique=True))
+def test_ranks(known, keys):
+    order = Order({key: _record(duration=duration) for key, duration in known.items()})
+    ranked = sorted(keys, key=order.rank)
+    baselines = [key for key in ranked if key[1] == "baseline"]
+    assert ranked[: len(baselines)] == baselines
+    for phase in (baselines, ranked[len(baselines) :]):
+        durations = [order.duration(key) for key in phase]
+        assert durations == sorted(durations, reverse=True)
+
+
+def test_a_duration_is_what_is_known_of_the_attempt_else_of_its_task_else_endless():
+    order = Order({("c", "baseline", "t", 1): _record(duration=2.0), ("c", "m1", "t", 1): _record(duration=4.0)})
+    assert order.duration(("c", "m1", "t", 1)) == 4.0
+    assert order.duration(("c", "m2", "t", 7)) == 3.0
+    assert order.duration(("c", "m2", "u", 1)) == math.inf
+    assert order.duration(("d", "m2", "t", 1)) == math.inf
+
+
+def test_equal_ranks_keep_the_order_of_the_file():
+    keys = [("c", "m1", task, slot) for task in "tuv" for slot in (1, 2)]
+    assert sorted(keys, key=Order({}).rank) == keys
