@@ -3,13 +3,14 @@
 import copy
 import os
 import secrets
+import shutil
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import Final
+from typing import Final, Literal
 
 from pytest_metricbench.contracts import (
     AttemptRecord,
@@ -23,7 +24,7 @@ from pytest_metricbench.contracts import (
 from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
 from pytest_metricbench.definition.scoring import contract_problem, status
-from pytest_metricbench.store.files import digest_folder, files_match
+from pytest_metricbench.store.files import copy_file, digest_folder, files_match
 from pytest_metricbench.store.layout import Layout
 
 AttemptKey = tuple[str, str, str, int]
@@ -43,6 +44,21 @@ class Performed:
         return not self.new
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the store's record of an attempt is worth."""
+
+    record: AttemptRecord | None
+    state: Literal["absent", "reusable", "rescorable", "stale"]
+    """``rescorable``: the agent's work still holds, its score does not."""
+    why: str
+    """In words, where it is not reusable."""
+
+
+class NotCachedError(Exception):
+    """An attempt that would have to run where nothing may; the message says why it would."""
+
+
 class Attempts:
     """Performs the attempts of one experiment in this process."""
 
@@ -54,6 +70,7 @@ class Attempts:
         stored: Callable[[], Mapping[AttemptKey, AttemptRecord]],
         *,
         retry_died: bool = False,
+        cached: str = "",
     ) -> None:
         """Nothing is read yet.
 
@@ -63,28 +80,42 @@ class Attempts:
             layout: where workspaces are made.
             stored: gives the records to reuse; called before each attempt, so it should keep what it read.
             retry_died: run attempts again whose record says that they died.
+            cached: the option that forbids to run anything; empty where attempts may run.
         """
         self._experiment: Final = experiment
         self._fingerprints: Final = fingerprints
         self._layout: Final = layout
         self._stored: Final = stored
         self._retry_died: Final = retry_died
+        self._cached: Final = cached
         self._workspaces: Final = str(layout.workspaces)
+
+    def standing(self, case: Case, variant: Variant, task: Task, slot: int) -> Standing:
+        """What the store's record of an attempt is worth today."""
+        record = self._stored().get((case.id, variant.id, task.id, slot))
+        if record is None:
+            return Standing(None, "absent", "it is not in the store")
+        if record.fingerprint != self._fingerprints.attempt(case, variant, task):
+            return Standing(record, "stale", "what its result depends on has changed")
+        if self._had_less_time(record):
+            return Standing(record, "stale", "it died of a time-out that is longer now")
+        if record.outcome == "died" and self._retry_died:
+            return Standing(record, "stale", "it died, and died attempts are to run again")
+        if record.files and not files_match(self._layout.left_by(record), record.files):
+            return Standing(record, "stale", "files that it left are missing or have changed")
+        if record.outcome == "unmeasured":
+            state: Literal["rescorable", "stale"] = "rescorable" if _verifier_failed(record) else "stale"
+            return Standing(record, state, "it could not be measured")
+        if record.outcome == "scored" and record.verifier != self._fingerprints.verifier():
+            return Standing(record, "rescorable", "its verifier has changed")
+        if status(self._experiment.score, record) == "unmeasured":
+            return Standing(record, "rescorable", "it has no value for the primary score")
+        return Standing(record, "reusable", "")
 
     def reusable(self, case: Case, variant: Variant, task: Task, slot: int) -> AttemptRecord | None:
         """The stored record of an attempt, if it is measured and everything it depends on is as it was."""
-        record = self._stored().get((case.id, variant.id, task.id, slot))
-        if record is None or record.outcome == "unmeasured":
-            return None
-        if status(self._experiment.score, record) == "unmeasured" or (self._retry_died and record.outcome == "died"):
-            return None
-        if record.fingerprint != self._fingerprints.attempt(case, variant, task):
-            return None
-        if record.verifier != self._fingerprints.verifier() or self._had_less_time(record):
-            return None
-        if record.files and not files_match(self._workspace(record), record.files):
-            return None
-        return record
+        standing = self.standing(case, variant, task, slot)
+        return standing.record if standing.state == "reusable" else None
 
     def unmeasured(self, case: Case, variant: Variant, task: Task, slot: int) -> AttemptRecord | None:
         """The stored record of an attempt of today's inputs that could not be measured."""
@@ -94,38 +125,82 @@ class Attempts:
         return record if record.fingerprint == self._fingerprints.attempt(case, variant, task) else None
 
     def perform(self, case: Case, variant: Variant, task: Task, slot: int) -> Performed:
-        """Take the attempt from the store or run it, again while it is unmeasured and ``retries`` are left."""
-        kept = self.reusable(case, variant, task, slot)
-        if kept is not None:
-            return Performed(kept, ())
-        earlier = self._stored().get((case.id, variant.id, task.id, slot))
-        supersedes = None if earlier is None else earlier.trial_id
+        """Take the attempt from the store, or score what it left again, or run it; again while ``retries`` are left.
+
+        Raises:
+            NotCachedError: it would have to run, and nothing may.
+        """
+        standing = self.standing(case, variant, task, slot)
+        if standing.record is not None and standing.state == "reusable":
+            return Performed(standing.record, ())
+        if self._cached:
+            raise NotCachedError(f"{standing.why}, and with {self._cached} no attempt runs")
+        last, rescorable = standing.record, standing.state == "rescorable"
         new: list[AttemptRecord] = []
         for _ in range(1 + self._experiment.retries):
-            record, ended = self._run(case, variant, task, slot, supersedes)
+            record = self._rescore(case, variant, task, last) if rescorable and last is not None else None
+            ended = False
+            if record is None:
+                record, ended = self._run(case, variant, task, slot, None if last is None else last.trial_id)
             new.append(record)
             if record.outcome != "unmeasured" or ended:
                 break
-            supersedes = record.trial_id
+            last, rescorable = record, _verifier_failed(record)
         return Performed(new[-1], tuple(new))
 
-    def _run(
-        self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None
-    ) -> tuple[AttemptRecord, bool]:
-        """The record of one try, and whether somebody outside ended it, so that another try must not follow."""
-        seed = attempt_seed(self._experiment.seed, case.id, variant.id, task.id, slot)
-        trial_id = secrets.token_hex(16)
-        workspace = f"{self._workspaces}/{case.id}/{variant.id}/{task.id}/{trial_id}"
-        request = AttemptRequest(
+    def _rescore(self, case: Case, variant: Variant, task: Task, record: AttemptRecord) -> AttemptRecord | None:
+        """Score a copy of what an attempt left; None where the runner cannot, and the agent must run again.
+
+        The agent's work is paid for: what it left stays as it is until the new record is kept.
+        """
+        folder = f"{record.trial_id[:80]}.{secrets.token_hex(4)}"
+        kept, copied = self._layout.left_by(record), self._layout.workspace(case.id, variant.id, task.id, folder)
+        runner = self._experiment.runner
+        try:
+            for name in record.files:
+                copy_file(kept / name, copied / name)
+            request = self._request(case, variant, task, record.attempt, record.trial_id, str(copied))
+            copied.mkdir(parents=True, exist_ok=True)
+            outcome = runner.rescore(request, copied)
+        except Exception as error:
+            message = f"the runner {runner.kind!r} raised:\n{''.join(traceback.format_exception(error)).strip()}"
+            outcome = Outcome.unmeasured(type(error).__name__, message, "verifier")
+        if outcome is None:
+            shutil.rmtree(copied, ignore_errors=True)
+            return None
+        outcome, files = _with_files(self._checked(_as_outcome(outcome, runner.kind)), str(copied))
+        return replace(
+            record,
+            outcome=outcome.kind,
+            scores=dict(outcome.scores),
+            error=outcome.error,
+            verifier=self._fingerprints.verifier(),
+            files=files,
+            supersedes=record.trial_id,
+            folder=folder,
+        )
+
+    def _request(
+        self, case: Case, variant: Variant, task: Task, slot: int, trial_id: str, workspace: str
+    ) -> AttemptRequest:
+        return AttemptRequest(
             self._experiment.name,
             CaseRef(case.id),
             VariantRef(variant.request_id or variant.id, _own_copy(variant.params)),
             TaskRef(task.id, _own_copy(task.params)),
             slot,
-            seed,
+            attempt_seed(self._experiment.seed, case.id, variant.id, task.id, slot),
             trial_id,
             workspace,
         )
+
+    def _run(
+        self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None
+    ) -> tuple[AttemptRecord, bool]:
+        """The record of one try, and whether somebody outside ended it, so that another try must not follow."""
+        trial_id = secrets.token_hex(16)
+        workspace = f"{self._workspaces}/{case.id}/{variant.id}/{task.id}/{trial_id}"
+        request = self._request(case, variant, task, slot, trial_id, workspace)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         began = perf_counter()
         outcome, ended = self._outcome(request, Path(workspace))
@@ -143,7 +218,7 @@ class Attempts:
             time_limit=outcome.time_limit,
             fingerprint=self._fingerprints.attempt(case, variant, task),
             verifier=self._fingerprints.verifier(),
-            seed=seed,
+            seed=request.seed,
             started=started,
             duration=duration,
             files=files,
@@ -179,8 +254,10 @@ class Attempts:
         limit = self._experiment.runner.time_limit
         return record.time_limit is not None and (limit is None or limit > record.time_limit)
 
-    def _workspace(self, record: AttemptRecord) -> Path:
-        return self._layout.workspace(record.case, record.variant, record.task, record.trial_id)
+
+def _verifier_failed(record: AttemptRecord) -> bool:
+    """Whether the agent did its work and only the scoring went wrong."""
+    return record.error is not None and record.error.phase in ("verifier", "contract")
 
 
 def _as_outcome(answer: object, kind: str) -> Outcome:

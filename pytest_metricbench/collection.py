@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_metricbench import coverage, runners
+from pytest_metricbench.attempts import NotCachedError
 from pytest_metricbench.contracts import AttemptRecord, CoverageSystem, Runner
 from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
 from pytest_metricbench.definition.loading import load_experiment
@@ -22,6 +23,7 @@ from pytest_metricbench.definition.scoring import status
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.reporting.junit import attempt_properties
 from pytest_metricbench.runs import Bench
+from pytest_metricbench.sharding import Shard, read_durations, shards
 from pytest_metricbench.store.layout import STORE_FOLDER
 from pytest_metricbench.wire import to_wire
 
@@ -47,6 +49,28 @@ def store_root(experiment: Experiment, config: pytest.Config) -> Path:
     given = config.getoption("metricbench_store")
     base = config.invocation_params.dir / given if given else experiment.folder / STORE_FOLDER
     return Path(base) / experiment.name
+
+
+def cached_by(config: pytest.Config) -> str:
+    """The option that forbids to run attempts; empty where they may run."""
+    for name in ("cached-only", "cached-attempts"):
+        if config.getoption(f"metricbench_{name.replace('-', '_')}"):
+            return f"--metricbench-{name}"
+    return ""
+
+
+def shard_of(config: pytest.Config) -> tuple[Shard, Mapping[tuple[str, str, str, int], AttemptRecord]] | None:
+    """The part of the attempts that this run is about, and the durations to balance the parts by.
+
+    Raises:
+        ValueError: the shard is not of the form 2/5.
+        StoreError: the durations cannot be read.
+    """
+    text = config.getoption("metricbench_shard")
+    if not text:
+        return None
+    file = config.getoption("metricbench_durations")
+    return Shard.parse(text), read_durations(config.invocation_params.dir / file) if file else {}
 
 
 @dataclass(slots=True)
@@ -85,8 +109,14 @@ class Benches:
             systems=_by_kind(coverage.BUILTIN, hooks.pytest_metricbench_coverage_systems(), CoverageSystem),
             targets=self._targets,
             renew_lock=config.getoption("metricbench_lock"),
+            cached_only=bool(cached_by(config)),
         )
-        return Bench(experiment, store_root(experiment, config), retry_died=config.getoption("metricbench_retry_died"))
+        return Bench(
+            experiment,
+            store_root(experiment, config),
+            retry_died=config.getoption("metricbench_retry_died"),
+            cached=cached_by(config),
+        )
 
 
 BENCHES: Final = pytest.StashKey[Benches]()
@@ -233,6 +263,7 @@ class AttemptItem(pytest.Item):
 
         Raises:
             AttemptUnmeasuredError: nothing is known about it.
+            NotCachedError: it would have to run, and nothing may.
         """
         spec = self.spec
         self.learned = None
@@ -244,13 +275,13 @@ class AttemptItem(pytest.Item):
         if self.config.getoption("xmlpath", None):
             self.user_properties[:] = attempt_properties(record, word)
         if word == "unmeasured":
-            layout = spec.bench.layout
-            folder = layout.workspace(record.case, record.variant, record.task, record.trial_id)
-            raise AttemptUnmeasuredError(record, folder)
+            raise AttemptUnmeasuredError(record, spec.bench.layout.left_by(record))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What went wrong, in which phase, and where the rest is; tracebacks only for faults that are ours."""
         error = excinfo.value
+        if isinstance(error, NotCachedError):
+            return f"not measured: {error}"
         if not isinstance(error, AttemptUnmeasuredError):
             return super().repr_failure(excinfo, style)
         problem = error.record.error
@@ -300,6 +331,20 @@ class ItemReports:
     def __init__(self, config: pytest.Config) -> None:
         """Of this session."""
         self._config: Final = config
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Deselect the attempts of other shards. A shard is dealt from all attempts, whatever is selected of them."""
+        shard = shard_of(self._config)
+        if shard is None:
+            return
+        (mine, known), dealt = shard, {}
+        for bench in {item.spec.bench for item in items if isinstance(item, AttemptItem)}:
+            dealt[bench] = shards(list(bench.experiment.keys()), mine.count, known)
+        others = [i for i in items if isinstance(i, AttemptItem) and dealt[i.spec.bench][i.spec.key] != mine.number]
+        if others:
+            gone = set(others)
+            items[:] = [item for item in items if item not in gone]
+            self._config.hook.pytest_deselected(items=others)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -244,6 +244,8 @@ class EvidenceFile:
     name: str
     """Its path below the attempt's workspace, with forward slashes."""
     sha256: str
+    outcome: Literal["scored", "died"] = "scored"
+    """What became of the attempt that left it: one that died may have left half a file."""
 
     def below_evidence(self, task: str) -> str:
         """Where a request's workspace holds its copy."""
@@ -283,6 +285,7 @@ class CoverageRequest:
                         "trial_id": file.trial_id,
                         "name": file.name,
                         "sha256": file.sha256,
+                        "outcome": file.outcome,
                     }
                     for file in files
                 ]

@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from time import perf_counter, sleep
+from typing import Final
 
 from pytest_metricbench.answers import as_coverage_value
 from pytest_metricbench.contracts import (
@@ -38,6 +39,7 @@ from pytest_metricbench.request_folders import (
     evidence_problems,
     keep,
     keep_failed,
+    receipt_holds,
     what_is_left,
     write_request,
 )
@@ -46,6 +48,8 @@ from pytest_metricbench.store.layout import Layout
 
 AttemptKey = tuple[str, str, str, int]
 CoverageKey = tuple[str, str, str]
+
+_FAILED: Final = "it failed the last time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class PlannedRequest:
     """The record of the last time, when the same request failed then."""
     unmeasurable: str | None
     """Why the score is null without asking the system."""
+    why: str
+    """In words, why there is no ``kept`` record."""
 
     @property
     def key(self) -> CoverageKey:
@@ -145,9 +151,9 @@ def _evidence(
         if record is None or record.outcome == "unmeasured":
             continue
         measured = True
-        folder = layout.workspace(case.id, BASELINE, task, record.trial_id)
+        folder = layout.left_by(record)
         files += [
-            EvidenceFile(folder / name, record.trial_id, name, digest)
+            EvidenceFile(folder / name, record.trial_id, name, digest, record.outcome)
             for name, digest in sorted(record.files.items())
             if name not in RESERVED_FILES
         ]
@@ -179,14 +185,29 @@ def _plan_one(
         return f"the request of {entry.id} cannot be made: {raised}"
     unmeasured = [task for task in subset.tasks if evidence[task] is None]
     reason = f"task {unmeasured[0]} has no scored or died baseline attempt" if unmeasured else None
-    same = stored is not None and (stored.request_digest, stored.settings_digest) == (request_digest, settings_digest)
     kept = failed = None
-    if stored is not None and same:
-        if stored.outcome == "failed":
-            failed = stored
-        elif files_match(layout.coverage_folder(*stored.key), stored.files):
-            kept = stored
-    return PlannedRequest(entry, request, request_digest, settings_digest, kept, failed, reason)
+    why = _why_not_kept(stored, request_digest, settings_digest, layout)
+    if not why:
+        kept = stored
+    elif stored is not None and stored.outcome == "failed" and why == _FAILED:
+        failed = stored
+    return PlannedRequest(entry, request, request_digest, settings_digest, kept, failed, reason, why)
+
+
+def _why_not_kept(record: CoverageRecord | None, request_digest: str, settings_digest: str, layout: Layout) -> str:
+    """In words why a stored answer does not hold any more; empty when it does."""
+    if record is None:
+        return "it is not in the store"
+    if record.request_digest != request_digest:
+        return "its evidence or another part of its request has changed"
+    if record.settings_digest != settings_digest:
+        return "the settings of its system have changed"
+    if record.outcome == "failed":
+        return _FAILED
+    folder = layout.coverage_folder(*record.key)
+    if not files_match(folder, record.files) or not receipt_holds(folder, record):
+        return "files that it left are missing or have changed"
+    return ""
 
 
 # ---------------------------------------------------------------- measuring
@@ -239,6 +260,16 @@ def measure_requests(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def cached_answers(requests: Sequence[PlannedRequest]) -> Generator[tuple[PlannedRequest, CoverageRecord]]:
+    """What the store answers, and a failure for each request that it does not; nothing is measured or kept."""
+    for planned in requests:
+        if planned.kept is not None:
+            yield planned, planned.kept
+        else:
+            problem = f"{planned.why}, and with --metricbench-cached-only nothing is measured"
+            yield planned, _record(planned, Score(None), {}, [problem], perf_counter())
+
+
 def _await(future: Future[CoverageRecord], done: int, waiting: Callable[[int], None]) -> CoverageRecord:
     while True:
         try:
@@ -261,31 +292,37 @@ def measure_request(planned: PlannedRequest, layout: Layout, abandoned: Callable
         StoreError: the store cannot be written.
         OSError: the temporary folder cannot be written.
     """
-    started = datetime.now(UTC).isoformat(timespec="milliseconds")
     began = perf_counter()
     workspace = Path(tempfile.mkdtemp(prefix="metricbench-"))
     try:
         score, left, problems = _measure_in(planned, workspace, abandoned)
-        record = CoverageRecord(
-            case=planned.request.case.id,
-            system=planned.entry.id,
-            subset=planned.request.subset,
-            outcome="failed" if problems else "measured",
-            value=None if problems else score.value,
-            reason=None if problems else score.reason,
-            goals=None if problems else score.goals,
-            error="\n".join(problems) or None,
-            request_digest=planned.request_digest,
-            settings_digest=planned.settings_digest,
-            started=started,
-            duration=round(perf_counter() - began, 6),
-            files=left,
-        )
+        record = _record(planned, score, left, problems, began)
         if abandoned():
             return record
         return keep_failed(record, workspace, layout) if problems else keep(record, planned.request, workspace, layout)
     finally:
         discard(workspace)
+
+
+def _record(
+    planned: PlannedRequest, score: Score, left: dict[str, str], problems: Sequence[str], began: float
+) -> CoverageRecord:
+    duration = perf_counter() - began
+    return CoverageRecord(
+        case=planned.request.case.id,
+        system=planned.entry.id,
+        subset=planned.request.subset,
+        outcome="failed" if problems else "measured",
+        value=None if problems else score.value,
+        reason=None if problems else score.reason,
+        goals=None if problems else score.goals,
+        error="\n".join(problems) or None,
+        request_digest=planned.request_digest,
+        settings_digest=planned.settings_digest,
+        started=(datetime.now(UTC) - timedelta(seconds=duration)).isoformat(timespec="milliseconds"),
+        duration=round(duration, 6),
+        files=left,
+    )
 
 
 def _measure_in(

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from pytest_metricbench.collection import ExperimentFile, benches
+from pytest_metricbench.collection import ExperimentFile, benches, shard_of
 from pytest_metricbench.definition.claiming import claim
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.problems import DefinitionError
+from pytest_metricbench.store.journal import StoreError
 
 
 def check_named(session: pytest.Session, named: Iterable[Path]) -> None:
@@ -61,6 +62,18 @@ def _claimed_by_another(config: pytest.Config, path: Path, session: pytest.Sessi
         return bool(others(file_path=path, parent=session))
     except Exception:
         return False  # a plugin that cannot cope with being asked has not claimed it
+
+
+def check_shard(config: pytest.Config) -> None:
+    """Check what is said about shards.
+
+    Raises:
+        UsageError: the shard is not of the form 2/5, or the durations cannot be read.
+    """
+    try:
+        shard_of(config)
+    except (ValueError, StoreError) as error:
+        raise pytest.UsageError(f"metricbench: --metricbench-shard: {error}") from None
 
 
 def write_locks(config: pytest.Config, named: Collection[Path]) -> int:

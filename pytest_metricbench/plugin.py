@@ -46,6 +46,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Measure only this coverage system; may be given several times (default: all of the experiment)",
     )
     group.addoption(
+        "--metricbench-cached-attempts",
+        action="store_true",
+        help="Run no attempt: fail those that the store does not have; coverage is measured from what it has",
+    )
+    group.addoption(
+        "--metricbench-cached-only",
+        action="store_true",
+        help="Run and measure nothing: the answer comes from the store, and what it does not have fails",
+    )
+    group.addoption(
+        "--metricbench-shard",
+        metavar="I/N",
+        help="Select the I-th of N parts of the attempts, the same on every machine",
+    )
+    group.addoption(
+        "--metricbench-durations",
+        metavar="FILE",
+        help="Balance the parts by the durations in the attempts.jsonl of an earlier run; the same file everywhere",
+    )
+    group.addoption(
+        "--metricbench-merge",
+        nargs="+",
+        default=[],
+        metavar="DIR",
+        help="Take over what other stores of the experiment hold before anything runs",
+    )
+    group.addoption(
         "--metricbench-lock",
         action="store_true",
         help="Write the lock of each named experiment anew from what it expands, and end",
@@ -72,6 +99,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "metricbench(case, variant, task): which attempt this is, for exact selection with -m"
     )
+    if config.getoption("metricbench_shard"):
+        from pytest_metricbench.opening import check_shard
+
+        check_shard(config)
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:

@@ -331,6 +331,17 @@ def _write_at_end(descriptor: int, content: bytes) -> None:
         position, content = position + written, content[written:]
 
 
+def env_problem(argv: Sequence[str], ended: Finished, stderr: Path) -> str | None:
+    """What ``/usr/bin/env`` says when it did not start its command; None when it did, or when argv is something else.
+
+    Its exit status alone says nothing: the command may have ended with the same.
+    """
+    if os.path.basename(argv[0]) != "env" or ended.returncode not in (125, 126, 127):
+        return None
+    said = log_tail(stderr)
+    return said if said.startswith(("env:", f"{argv[0]}:")) else None
+
+
 def log_tail(path: Path, limit: int = 2000) -> str:
     """The end of a log as text, for a message; empty when there is none, or something else in its place."""
     try:

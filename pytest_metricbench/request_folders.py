@@ -14,11 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from pytest_metricbench.answers import GOALS_LIMIT, read_json_file
 from pytest_metricbench.contracts import (
     FORMAT_VERSION,
     GOALS_FILE,
     REQUEST_FILE,
     RESPONSE_FILE,
+    ContractError,
     CoverageRecord,
     CoverageRequest,
     EvidenceFile,
@@ -103,15 +105,27 @@ def keep(record: CoverageRecord, request: CoverageRequest, workspace: Path, layo
             _write_json(workspace / name, value)
             files[name] = digest_file(workspace / name)
     kept = replace(record, files=files)
-    receipt = {
-        "metricbench": FORMAT_VERSION,
-        "request": kept.request_digest,
-        "settings": kept.settings_digest,
-        "files": kept.files,
-    }
-    _write_json(workspace / RECEIPT_FILE, receipt)
+    _write_json(workspace / RECEIPT_FILE, _receipt(kept))
     _move(workspace, layout.coverage_folder(*record.key))
     return kept
+
+
+def receipt_holds(folder: Path, record: CoverageRecord) -> bool:
+    """Whether the receipt in a kept folder is that of this record."""
+    try:
+        return bool(read_json_file(folder / RECEIPT_FILE, GOALS_LIMIT) == _receipt(record))
+    except ContractError:
+        return False
+
+
+def _receipt(record: CoverageRecord) -> dict[str, object]:
+    """What proves that a kept answer belongs to its request: digests of request, settings and every saved file."""
+    return {
+        "metricbench": FORMAT_VERSION,
+        "request": record.request_digest,
+        "settings": record.settings_digest,
+        "files": record.files,
+    }
 
 
 def keep_failed(record: CoverageRecord, workspace: Path, layout: Layout) -> CoverageRecord:

@@ -21,8 +21,9 @@ from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import summary_to_json
+from pytest_metricbench.answers import read_json_file
 from pytest_metricbench.attempts import AttemptKey, Attempts, Performed
-from pytest_metricbench.contracts import AttemptError, AttemptRecord, CoverageRecord
+from pytest_metricbench.contracts import AttemptError, AttemptRecord, ContractError, CoverageRecord
 from pytest_metricbench.definition.experiment import BASELINE, Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
 from pytest_metricbench.definition.lock import write_lock
@@ -31,6 +32,7 @@ from pytest_metricbench.measuring import (
     CoverageKey,
     CoveragePlan,
     PlannedRequest,
+    cached_answers,
     measure_requests,
     plan_coverage,
 )
@@ -39,29 +41,46 @@ from pytest_metricbench.store.reading import read_store
 from pytest_metricbench.store.writing import StoreWriter
 from pytest_metricbench.wire import WireError, from_wire, to_wire
 
+CACHED_ONLY: Final = "--metricbench-cached-only"
+
 
 class Bench:
     """What the items of one experiment share in this process: the experiment, its fingerprints, its store."""
 
-    def __init__(self, experiment: Experiment, store: Path, *, retry_died: bool = False) -> None:
-        """Nothing is read or opened yet; ``store`` is the folder of the experiment's store."""
+    def __init__(self, experiment: Experiment, store: Path, *, retry_died: bool = False, cached: str = "") -> None:
+        """Nothing is read or opened yet.
+
+        Args:
+            experiment: what to run.
+            store: the folder of its store.
+            retry_died: run attempts again that died.
+            cached: the option that forbids to run attempts; empty where they may run.
+        """
         self.experiment: Final = experiment
         self.layout: Final = Layout(store)
         self.stored: Mapping[AttemptKey, AttemptRecord] | None = None
         """The store's attempts; the process that writes the store sets it, a worker reads it at its first item."""
         self.deliver: Callable[[AttemptKey, Performed, Status], str] | None = None
         """Keeps what an attempt learned and gives its word; set where the store is written by this process."""
+        self.cached: Final = cached
         self._retry_died: Final = retry_died
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
         """Of the experiment; reads every input file when first asked."""
-        return Fingerprints(self.experiment)
+        return Fingerprints(self.experiment, known=known_files(self.layout) if self.cached else None)
 
     @cached_property
     def attempts(self) -> Attempts:
         """Runs the experiment's attempts or takes them from the store."""
-        return Attempts(self.experiment, self.fingerprints, self.layout, self._stored, retry_died=self._retry_died)
+        return Attempts(
+            self.experiment,
+            self.fingerprints,
+            self.layout,
+            self._stored,
+            retry_died=self._retry_died,
+            cached=self.cached,
+        )
 
     def _stored(self) -> Mapping[AttemptKey, AttemptRecord]:
         if self.stored is None:
@@ -143,10 +162,14 @@ class ExperimentRun:
                 else:
                     run.kept[key] = record
         run.notes += writer.contents.warnings
+        if interrupted := writer.set_aside_interrupted():
+            count = f"{len(interrupted)} attempts were" if len(interrupted) > 1 else "1 attempt was"
+            run.notes.append(f"{count} in flight when a run ended; what was left is in {writer.layout.interrupted}")
         if writer.kept_aside is not None:
             run.notes.append(f"the old store is kept in {writer.kept_aside}")
         run._keep_lock()
-        writer.write_experiment(_description(bench))
+        if not bench.cached:  # what was run is what the store says already
+            writer.write_experiment(_description(bench))
         return run
 
     def _keep_lock(self) -> None:
@@ -196,6 +219,8 @@ class ExperimentRun:
             supersedes = None if known is None else known.trial_id
             linked = record if record.supersedes == supersedes else replace(record, supersedes=supersedes)
             self.writer.add_attempt(linked)
+            if known is not None and known.files:
+                self.writer.set_aside(known)
         self.arrived[key] = not records
         return status if records else "reused"
 
@@ -241,11 +266,14 @@ class ExperimentRun:
         Raises:
             StoreError: the store cannot be written.
         """
-        answers = measure_requests(plan.requests, self.writer.layout, workers=os.cpu_count() or 1, waiting=waiting)
+        if self.bench.cached == CACHED_ONLY:
+            answers = cached_answers(plan.requests)
+        else:
+            answers = measure_requests(plan.requests, self.writer.layout, workers=os.cpu_count() or 1, waiting=waiting)
         with closing(answers):
             for planned, record in answers:
                 reused = record is planned.kept
-                if not reused:
+                if not reused and self.bench.cached != CACHED_ONLY:
                     self.writer.add_coverage(record)
                 self.coverage[planned.key] = record
                 self.coverage_absent.pop(planned.key, None)
@@ -279,6 +307,16 @@ class ExperimentRun:
         summary = summarize(self.results())
         partial = bool(self.outside) or next(self.missing(), None) is not None
         return summary, self.writer.write_summary(summary_to_json(summary), partial=partial)
+
+
+def known_files(layout: Layout) -> dict[str, str]:
+    """The digests of the files that the store's experiment was last run from; empty where it does not say."""
+    try:
+        description = read_json_file(layout.experiment, 1 << 30)
+        files = description["digests"]["files"]
+    except (ContractError, TypeError, KeyError):
+        return {}
+    return {str(name): str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}
 
 
 def _description(bench: Bench) -> dict[str, Any]:

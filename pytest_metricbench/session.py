@@ -31,6 +31,7 @@ from pytest_metricbench.reporting.junit import coverage_properties
 from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
 from pytest_metricbench.store.journal import StoreError
+from pytest_metricbench.store.merging import merge_stores, store_in
 from pytest_metricbench.store.writing import StoreWriter
 from pytest_metricbench.wire import WireError
 
@@ -69,6 +70,7 @@ class Controller:
         self._fatal: str | None = None
         self._summaries: Final[list[tuple[ExperimentRun, Summary, Path]]] = []
         self._faults: Final[list[str]] = []
+        self._notes: Final[list[str]] = []
         self._sigterm: Any = None
         self._reporter: Final[Any] = config.pluginmanager.get_plugin("terminalreporter")
         self._counts_itself: Final = hasattr(self._reporter, "tests_count")
@@ -96,6 +98,23 @@ class Controller:
             raise pytest.UsageError(f"metricbench: {error}") from None
         self._writers[bench] = writer
         bench.stored = writer.contents.attempts
+        self._merge(bench, writer)
+
+    def _merge(self, bench: Bench, writer: StoreWriter) -> None:
+        """Take over what the stores hold that the command line names."""
+        named: list[str] = self._config.getoption("metricbench_merge")
+        if not named:
+            return
+        if len(self._writers) > 1:
+            raise pytest.UsageError("metricbench: --metricbench-merge: select one experiment; these are several")
+        folders = [self._config.invocation_params.dir / name for name in named]
+        try:
+            merged = merge_stores(writer, [store_in(folder, bench.experiment.name) for folder in folders])
+        except StoreError as error:
+            raise pytest.UsageError(f"metricbench: --metricbench-merge: {error}") from None
+        self._notes.append(
+            f"took over {merged.attempts} attempts and {merged.coverage} coverage results from {merged.stores} stores"
+        )
 
     def begin(self, nodeids: Iterable[str]) -> None:
         """Start the experiments of these items; other ids are left alone.
@@ -116,6 +135,7 @@ class Controller:
                 run = ExperimentRun.begin(bench, self._writers[bench], keys, self._systems(bench))
             except (StoreError, OSError) as error:
                 raise pytest.UsageError(f"metricbench: {error}") from None
+            run.notes += self._notes
             self._runs[bench] = run
             bench.deliver = partial(self._keep, run)
             self._requests += run.expected_requests()

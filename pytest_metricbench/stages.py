@@ -21,6 +21,7 @@ from pytest_metricbench.definition import loading
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.measuring import CoverageKey, measure_requests, plan_coverage
+from pytest_metricbench.runs import known_files
 from pytest_metricbench.store.reading import Contents, read_store
 from pytest_metricbench.store.writing import StoreWriter
 
@@ -30,6 +31,7 @@ def load_experiment(
     *,
     runners_by_kind: Mapping[str, type[Runner]] | None = None,
     systems_by_kind: Mapping[str, type[CoverageSystem]] | None = None,
+    cached_only: bool = False,
 ) -> Experiment:
     """Read and check an experiment file.
 
@@ -37,6 +39,7 @@ def load_experiment(
         path: the YAML file.
         runners_by_kind: runners beside the built-in ones.
         systems_by_kind: coverage systems beside the built-in ones.
+        cached_only: accept that inputs, modules and executables are absent: nothing will be run.
 
     Raises:
         DefinitionError: the file is not a valid experiment; the message lists every problem with line and key.
@@ -45,6 +48,7 @@ def load_experiment(
         Path(path).absolute(),
         runners={**runners.BUILTIN, **(runners_by_kind or {})},
         systems={**coverage.BUILTIN, **(systems_by_kind or {})},
+        cached_only=cached_only,
     )
 
 
@@ -71,7 +75,7 @@ def measure_coverage(experiment: Experiment, store: Contents) -> dict[CoverageKe
     try:
         plan = plan_coverage(
             experiment,
-            Fingerprints(experiment),
+            Fingerprints(experiment, known=known_files(store.layout)),
             store.layout,
             results.attempts,
             store.coverage,
@@ -96,7 +100,7 @@ def analyze(experiment: Experiment, store: Contents) -> Summary:
 
 def gather(experiment: Experiment, store: Contents) -> Results:
     """What the store knows of an experiment: the attempts and coverage scores whose inputs are as they were."""
-    fingerprints = Fingerprints(experiment)
+    fingerprints = Fingerprints(experiment, known=known_files(store.layout))
     desk = Attempts(experiment, fingerprints, store.layout, lambda: store.attempts)
     attempts: dict[tuple[str, str, str, int], AttemptRecord] = {}
     outside = set()

@@ -148,11 +148,11 @@ class _Tables:
         }
 
     def _pearson(self, table: FloatArray, in_x: IntArray, in_y: IntArray) -> FloatArray:
-        mean_x, mean_y = in_x @ self._x / self._pairs, in_y @ self._y / self._pairs
-        products = (table @ self._y * self._x).sum(axis=1) - self._pairs * mean_x * mean_y
-        square_x = in_x @ self._x**2 - self._pairs * mean_x**2
-        square_y = in_y @ self._y**2 - self._pairs * mean_y**2
-        return _ratio(products, square_x * square_y, _single(in_x) | _single(in_y))
+        dx = self._x - (in_x @ self._x / self._pairs)[:, None]
+        dy = self._y - (in_y @ self._y / self._pairs)[:, None]
+        products = np.einsum("bi,bij,bj->b", dx, table, dy, optimize=True)
+        square = (in_x * dx**2).sum(axis=1) * (in_y * dy**2).sum(axis=1)
+        return _ratio(products, square, _single(in_x) | _single(in_y))
 
     def _spearman(self, table: FloatArray, in_x: IntArray, in_y: IntArray) -> FloatArray:
         rank_x, rank_y = (_ranks(counts, self._pairs) for counts in (in_x, in_y))
@@ -177,7 +177,6 @@ class _Weights:
 
     def __init__(self, x: FloatArray, y: FloatArray) -> None:
         self._x, self._y = x - x.mean(), y - y.mean()
-        self._moments = np.stack([self._x, self._y, self._x**2, self._y**2, self._x * self._y], axis=1)
         self._sides = tuple(_Ordered(side) for side in (x, y))
         signs = [np.sign(side[:, None] - side[None, :]).astype(np.float32) for side in (x, y)]
         self._signs = signs[0] * signs[1]
@@ -196,8 +195,12 @@ class _Weights:
 
     def _pearson(self, times: FloatArray, single: npt.NDArray[np.bool_]) -> FloatArray:
         pairs = times.shape[1]
-        x, y, xx, yy, xy = (times @ self._moments).T
-        return _ratio(xy - x * y / pairs, (xx - x * x / pairs) * (yy - y * y / pairs), single)
+        dx = self._x - (times @ self._x / pairs)[:, None]
+        dy = self._y - (times @ self._y / pairs)[:, None]
+        weighted = times * dx
+        products = np.einsum("ij,ij->i", weighted, dy)
+        square = np.einsum("ij,ij->i", weighted, dx) * np.einsum("ij,ij,ij->i", times, dy, dy)
+        return _ratio(products, square, single)
 
     def _spearman(self, times: IntArray, counts: list[IntArray]) -> FloatArray:
         pairs = times.shape[1]

@@ -40,7 +40,7 @@ class ToolCallCoverage(CoverageSystem):
 
     def measure(self, request: CoverageRequest, workspace: Path) -> Score:
         """Count the tools that the subset's traces call."""
-        traces = {task: [self._trace(file) for file in _trace_files(files)] for task, files in request.files.items()}
+        traces = {task: self._traces_of(files) for task, files in request.files.items()}
         untraced = sorted(task for task, found in traces.items() if not found)
         if untraced:
             return Score(None, f"task {untraced[0]} left no {TRACE_NAME}{_and_more(len(untraced))}")
@@ -57,6 +57,18 @@ class ToolCallCoverage(CoverageSystem):
         covered = {name for names in by_task.values() for name in names}
         return Score(len(covered) / len(universe), goals=Goals(tuple(sorted(universe)), by_task))
 
+    def _traces_of(self, files: tuple[EvidenceFile, ...]) -> list[Trace]:
+        """The traces of one task. What an attempt left half written when it died is no trace."""
+        found = []
+        for file in files:
+            if file.name.rpartition("/")[2] == TRACE_NAME:
+                try:
+                    found.append(self._trace(file))
+                except TraceError as error:
+                    if file.outcome == "scored":
+                        raise CoverageError(f"{file.path}: {error}") from None
+        return found
+
     def _trace(self, file: EvidenceFile) -> Trace:
         if file.sha256 not in self._traces:
             try:
@@ -67,13 +79,7 @@ class ToolCallCoverage(CoverageSystem):
                 self._traces[file.sha256] = parse_trace(content)
             except OSError as error:
                 raise CoverageError(f"{file.path} cannot be read: {error.strerror}") from None
-            except TraceError as error:
-                raise CoverageError(f"{file.path}: {error}") from None
         return self._traces[file.sha256]
-
-
-def _trace_files(files: tuple[EvidenceFile, ...]) -> list[EvidenceFile]:
-    return [file for file in files if file.name.rpartition("/")[2] == TRACE_NAME]
 
 
 def _and_more(count: int) -> str:

@@ -190,6 +190,10 @@ class Experiment:
                 return case
         raise KeyError(case_id)
 
+    def keys(self) -> Iterator[tuple[str, str, str, int]]:
+        """Case, variant, task and slot of every attempt, in the order of the file."""
+        return ((case.id, variant.id, task.id, slot) for case, variant, task, slot in self.attempts())
+
     def attempts(self) -> Iterator[tuple[Case, Variant, Task, int]]:
         """Every attempt of the experiment in the order of the file: case, variant, task, slot."""
         for case in self.cases:

@@ -26,6 +26,7 @@ from pytest_metricbench.processes import (
     Finished,
     MissingVariableError,
     clean_environment,
+    env_problem,
     log_tail,
     run_process,
 )
@@ -63,11 +64,24 @@ class CommandRunner(Runner):
             ended = self._step("agent", self.agent, workspace, environment)
         except (MissingVariableError, CannotStartError) as error:
             return Outcome.unmeasured(type(error).__name__, str(error), "setup")
+        not_found = env_problem(self.agent.resolved, ended, workspace / "agent.stderr")
+        if not_found is not None:
+            return Outcome.unmeasured("CannotStartError", not_found, "setup")
         problem = ended.describe(self.timeout)
         if problem is not None:
             kind = "TimeOut" if ended.timed_out else "AgentFailed"
             limit = self.timeout if ended.timed_out else None
             return Outcome.died(kind, _with_log(f"the agent {problem}", workspace / "agent.stderr"), time_limit=limit)
+        return self._verify(request, workspace, environment)
+
+    def rescore(self, request: AttemptRequest, workspace: Path) -> Outcome | None:
+        """Run the verifier on what an earlier attempt left; None without a verifier: the agent wrote the response."""
+        if self.verifier is None:
+            return None
+        try:
+            environment = clean_environment(self.env)
+        except MissingVariableError as error:
+            return Outcome.unmeasured(type(error).__name__, str(error), "verifier")
         return self._verify(request, workspace, environment)
 
     def _verify(self, request: AttemptRequest, workspace: Path, environment: dict[str, str]) -> Outcome:

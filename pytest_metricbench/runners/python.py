@@ -95,8 +95,10 @@ class PythonRunner(Runner):
         try:
             verifier = self._verifier
             output = read_json_file(workspace / OUTPUT_FILE, _OUTPUT_LIMIT)
-        except (ContractError, TargetError):
+        except ContractError:
             return None
+        except TargetError as error:  # no reason to pay for the agent again
+            return Outcome.unmeasured("TargetError", plain_text(str(error)), "verifier")
         return None if verifier is None else self._verify(verifier, request, output)
 
     def _verify(self, verifier: Callable[..., Any], request: AttemptRequest, output: Any) -> Outcome:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pytest_metricbench.contracts import AttemptRecord
+
 STORE_FOLDER: Final = ".metricbench"
 """The folder beside an experiment file that holds a store for each experiment name."""
 
@@ -68,6 +70,10 @@ class Layout:
     def workspace(self, case: str, variant: str, task: str, folder: str) -> Path:
         """What an attempt left."""
         return self.workspaces / case / variant / task / folder
+
+    def left_by(self, record: AttemptRecord) -> Path:
+        """The workspace that a record speaks of."""
+        return self.workspace(record.case, record.variant, record.task, record.folder or record.trial_id)
 
     def coverage_folder(self, case: str, system: str, subset: str) -> Path:
         """What a coverage request left."""

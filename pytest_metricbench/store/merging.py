@@ -55,6 +55,11 @@ def merge_stores(writer: StoreWriter, sources: Sequence[Path]) -> Merged:
     return Merged(len(sources), len(attempts), len(coverage))
 
 
+def store_in(folder: Path, name: str) -> Path:
+    """The store that a folder is, or that it has under the experiment's name, as ``--metricbench-store`` makes them."""
+    return folder / name if not Layout(folder).attempts.exists() and (folder / name).is_dir() else folder
+
+
 def _read(source: Path) -> Contents:
     if not Layout(source).attempts.is_file():
         raise StoreError(f"{source}: there is no store (no attempts.jsonl); name the folder that holds one")
@@ -144,8 +149,7 @@ def _answer(record: CoverageRecord) -> tuple[object, ...]:
 
 
 def _copy_attempt(source: Layout, target: Layout, record: AttemptRecord) -> None:
-    parts = (record.case, record.variant, record.task, record.folder or record.trial_id)
-    _copy_files(source.workspace(*parts), target.workspace(*parts), record.files)
+    _copy_files(source.left_by(record), target.left_by(record), record.files)
 
 
 def _copy_files(source: Path, target: Path, files: dict[str, str]) -> None:

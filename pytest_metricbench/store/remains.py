@@ -14,7 +14,7 @@ def set_aside_stale(layout: Layout, record: AttemptRecord) -> None:
     Raises:
         OSError: the store cannot be written.
     """
-    folder = layout.workspace(record.case, record.variant, record.task, record.folder or record.trial_id)
+    folder = layout.left_by(record)
     if folder.is_dir():
         _move(folder, layout.stale, layout.workspaces)
 

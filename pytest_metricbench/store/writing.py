@@ -14,6 +14,7 @@ from pytest_metricbench.store.layout import STORE_FOLDER, Layout
 from pytest_metricbench.store.locking import StoreLock
 from pytest_metricbench.store.reading import Contents, read_store
 from pytest_metricbench.store.records import attempt_to_json, coverage_to_json, to_line
+from pytest_metricbench.store.remains import set_aside_interrupted, set_aside_stale
 
 _IGNORE: Final = ".gitignore"
 
@@ -71,6 +72,29 @@ class StoreWriter:
         except OSError as error:
             raise _cannot_write(self.layout.attempts, error) from error
         self.contents.attempts[record.key] = record
+
+    def set_aside(self, record: AttemptRecord) -> None:
+        """Keep what a superseded attempt left under ``stale/``.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        try:
+            set_aside_stale(self.layout, record)
+        except OSError as error:
+            raise _cannot_write(self.layout.stale, error) from error
+
+    def set_aside_interrupted(self) -> list[Path]:
+        """Keep what attempts in flight left when a run ended under ``interrupted/``; gives where each is.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        known = {record.folder or record.trial_id for record in self.contents.attempts.values()}
+        try:
+            return set_aside_interrupted(self.layout, known)
+        except OSError as error:
+            raise _cannot_write(self.layout.interrupted, error) from error
 
     def add_coverage(self, record: CoverageRecord) -> None:
         """Append a coverage request's record.

@@ -1,5 +1,6 @@
 """Every case of the reference file that the figures of this package touch, at its tolerance."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,31 @@ import numpy as np
 import pytest
 from results_builder import CaseTable, build
 
-from pytest_metricbench.analysis.correlation import coefficients, why_undefined
+from pytest_metricbench.analysis.correlation import coefficients, kendall, levels, pearson, spearman, why_undefined
 from pytest_metricbench.analysis.detection import fisher_p
+from pytest_metricbench.analysis.estimates import (
+    bayes_at_n,
+    beta_interval,
+    clopper_pearson,
+    clustered_error,
+    detection_probability,
+    paired_difference,
+)
+from pytest_metricbench.analysis.independent_pairs import (
+    bca_interval,
+    fisher_z_interval,
+    jackknife_pairs,
+    naive_p,
+    percentile_interval,
+    redrawn_pairs,
+)
 from pytest_metricbench.analysis.pass_at_k import mean_over_tasks, pass_at_k, pass_hat_k
 from pytest_metricbench.analysis.proportions import wilson
+from pytest_metricbench.analysis.reliability import stepped_up
+from pytest_metricbench.analysis.size_control import attainable_r, partial_coefficient, size_model
+from pytest_metricbench.analysis.strata import Side, coefficients_many
 from pytest_metricbench.analysis.summarizing import summarize
+from pytest_metricbench.analysis.task_labels import Tail, tail
 from pytest_metricbench.definition.experiment import KillRule
 
 CASES = json.loads(Path(__file__).with_name("statistics_cases.json").read_text())
@@ -122,6 +143,10 @@ def test_wilson(case: dict[str, Any]) -> None:
     given = case["input"]
     low, high = wilson(given["successes"], given["n"], given["confidence"])
     assert [low, high] == [close(case, bound) for bound in case["expected"]["wilson"]]
+    jeffreys = beta_interval(given["successes"], given["n"], 0.5, given["confidence"])
+    assert list(jeffreys) == [close(case, bound) for bound in case["expected"]["jeffreys"]]
+    exact = clopper_pearson(given["successes"], given["n"], given["confidence"])
+    assert list(exact) == [close(case, bound) for bound in case["expected"]["clopper_pearson"]]
 
 
 @of_area("detection test")
@@ -160,3 +185,210 @@ def test_end_to_end(case: dict[str, Any]) -> None:
             else:
                 assert figure.value is None
                 assert figure.reason
+
+
+# ---------------------------------------------------------------- correlation, size, permutation
+
+
+@of_area("naive p-values")
+def test_naive_p(case: dict[str, Any]) -> None:
+    found = naive_p(*pairs(case["input"]))
+    names = {"pearson": "pearson_p", "spearman": "spearman_t_p", "kendall": "kendall_auto_p"}
+    for name, wanted in (*names.items(), ("kendall_asymptotic", "kendall_asymptotic_p")):
+        assert getattr(found, name) == pytest.approx(case["expected"][wanted], rel=case["rel_tol"], abs=1e-14)
+
+
+@of_area("partial correlation")
+def test_partial_correlation(case: dict[str, Any]) -> None:
+    data = case["input"]["data"]
+    x, y, z = (np.array(data[name], dtype=np.float64) for name in ("coverage", "mutant", "size"))
+    for name, method in (("pearson", pearson), ("spearman", spearman), ("kendall", kendall)):
+        found = partial_coefficient(method(x, y), method(x, z), method(y, z))
+        expected = case["expected"][name]
+        assert found is None if expected is None else found == close(case, expected)
+    subsets = {f"s{row}": [f"t{number}" for number in range(int(size))] for row, size in enumerate(z)}
+    coverage = {"sys": dict(zip(subsets, data["coverage"], strict=True))}
+    tasks = {f"t{number}": [1] for number in range(8)}
+    summary = summarize(build(CaseTable({"baseline": tasks, "m": tasks}, subsets, coverage)))
+    control = summary.cases["c"].correlation["sys"]["kill_share"].size_control
+    assert control.pearson.reason, "no kills: nothing to correlate"
+
+
+@of_area("incremental R2 over log(size)")
+def test_gain_over_size(case: dict[str, Any]) -> None:
+    data = case["input"]["data"]
+    found = size_model(*(np.array(data[name], dtype=np.float64) for name in ("coverage", "mutant", "size")))
+    assert found is not None
+    expected = case["expected"]
+    assert found.r2_log_size == close(case, expected["r2_log_size"])
+    assert found.r2_with_coverage == close(case, expected["r2_log_size_and_coverage"])
+    assert found.gain == close(case, expected["delta_r2"])
+    assert found.adjusted == close(case, expected["adj_r2_full"])
+    assert found.slope == close(case, expected["coverage_slope"])
+
+
+@of_area("permutation p (exact)")
+def test_tails_over_every_permutation(case: dict[str, Any]) -> None:
+    x, y = pairs(case["input"])
+    orders = np.array(list(itertools.permutations(range(len(x))))).T
+    null = coefficients_many(Side(x[orders], levels(x)[orders]), Side(y[:, None], levels(y)[:, None]))
+    observed = coefficients(x, y)
+    for method, expected in case["expected"].items():
+        assert len(null[method]) == expected["permutations"]
+        value = getattr(observed, method)
+        assert value == close(case, expected["statistic"])
+        found = tail(value, null[method], exact=True)
+        assert isinstance(found, Tail)
+        assert found.greater == close(case, expected["greater"])
+        assert found.less == close(case, expected["less"])
+        far = np.mean(np.abs(null[method]) >= abs(value) - 1e-12)
+        assert far == close(case, expected["two_sided_abs"])
+
+
+@of_area("permutation p (Monte Carlo rule)")
+def test_a_p_is_never_0(case: dict[str, Any]) -> None:
+    given = case["input"]
+    null = np.linspace(-0.5, 0.5, given["resamples"])
+    assert np.count_nonzero(null >= 0.9) == given["count_at_least_as_extreme"]
+    found = tail(0.9, null, exact=False)
+    assert isinstance(found, Tail)
+    assert found.greater == close(case, case["expected"]["p"])
+
+
+@of_area("task-label permutation (exact)")
+def test_task_labels(case: dict[str, Any]) -> None:
+    """Through the summary: goals and kills as they stand there, one attempt a cell."""
+    given, expected = case["input"], case["expected"]
+    tasks = [f"t{number}" for number in range(len(given["kills_by_task"]))]
+    kills = np.array(given["kills_by_task"])
+    mutants = {
+        f"m{number}": {task: [1 - kill] for task, kill in zip(tasks, column.tolist(), strict=True)}
+        for number, column in enumerate(kills.T)
+    }
+    goals = {
+        task: [f"g{number}" for number, has in enumerate(row) if has]
+        for task, row in zip(tasks, given["coverage_goals_by_task"], strict=True)
+    }
+    subsets = {f"s{number}": [tasks[index] for index in members] for number, members in enumerate(given["subsets"])}
+    table = CaseTable({"baseline": {t: [1] for t in tasks}, **mutants}, subsets, goals={"sys": goals})
+    found = summarize(build(table)).cases["c"]
+    assert [s.coverage["sys"].value for s in found.subsets.values()] == expected["coverage_scores"]
+    assert [s.kill_share.value for s in found.subsets.values()] == expected["mutant_scores"]
+    overall = found.correlation["sys"]["kill_share"].overall
+    for method, wanted in (("spearman", expected["spearman"]), ("kendall", expected["kendall"])):
+        figure = getattr(overall, method)
+        assert figure.value == close(case, wanted["statistic"])
+        assert figure.p.greater == close(case, wanted["greater"])
+        assert figure.p.relabellings == expected["permutations"]
+        assert figure.p.undefined == expected["undefined_permutations"]
+        assert figure.p.exact
+    assert overall.spearman.p.less == close(case, expected["spearman"]["less"])
+    assert overall.spearman.random.value == close(case, expected["spearman"]["null_mean"])
+
+
+# ---------------------------------------------------------------- redraws of pairs
+
+
+@of_area("bootstrap (all n^n resamples)")
+def test_every_redraw_of_the_pairs(case: dict[str, Any]) -> None:
+    x, y = pairs(case["input"])
+    drawn = np.array(list(itertools.product(range(len(x)), repeat=len(x)))).T
+    found = coefficients_many(Side(x[drawn], levels(x)[drawn]), Side(y[drawn], levels(y)[drawn]))["pearson"]
+    kept, expected = found[~np.isnan(found)], case["expected"]
+    assert len(kept) == expected["kept"]
+    assert len(found) - len(kept) == expected["dropped"]
+    assert kept.mean() == close(case, expected["mean"])
+    assert kept.std() == close(case, expected["sd_ddof0"])
+    assert list(percentile_interval(found)) == [close(case, bound) for bound in expected["percentile95"]]
+
+
+@of_area("bootstrap (seeded)")
+def test_seeded_redraws_of_the_pairs(case: dict[str, Any]) -> None:
+    given, expected = case["input"], case["expected"]
+    x, y = pairs(given)
+    observed = spearman(x, y)
+    assert observed == close(case, expected["estimate"])
+    found = redrawn_pairs(x, y, given["B"], given["seed"])["spearman"]
+    assert list(percentile_interval(found)) == [close(case, bound) for bound in expected["percentile95"]]
+    assert found.std(ddof=1) == close(case, expected["se_ddof1"])
+    bca = bca_interval(observed, found, jackknife_pairs(x, y, "spearman"))
+    assert bca is not None
+    assert bca.bias == close(case, expected["bca_z0"])
+    assert bca.acceleration == close(case, expected["bca_acceleration"])
+    assert list(bca.interval) == [close(case, bound) for bound in expected["bca95"]]
+    assert list(bca.interval) == [close(case, bound) for bound in expected["scipy_bca95_same_seed"]]
+
+
+@of_area("Fisher z interval")
+def test_fisher_z(case: dict[str, Any]) -> None:
+    found = fisher_z_interval(case["input"]["r"], case["input"]["n"])
+    assert list(found) == [close(case, bound) for bound in case["expected"]["ci95"]]
+
+
+# ---------------------------------------------------------------- versions, mutants, halves
+
+
+@of_area("clustered SE")
+def test_clustered_error(case: dict[str, Any]) -> None:
+    found, expected = clustered_error(case["input"]["scores"], case["input"]["cluster"]), case["expected"]
+    assert found.mean == close(case, expected["mean"])
+    assert found.naive == close(case, expected["naive_se"])
+    assert found.clustered == close(case, expected["clustered_se_paper"])
+    assert found.finite == close(case, expected["clustered_se_finite_G"])
+
+
+@of_area("paired difference SE")
+def test_paired_difference(case: dict[str, Any]) -> None:
+    found, expected = paired_difference(case["input"]["a"], case["input"]["b"]), case["expected"]
+    assert found.mean == close(case, expected["mean_difference"])
+    assert found.error == close(case, expected["paired_se"])
+    assert found.unpaired == close(case, expected["unpaired_se"])
+
+
+@of_area("Bayes@N")
+def test_bayes_at_n(case: dict[str, Any]) -> None:
+    mean, sigma = bayes_at_n([(len(row), sum(row)) for row in case["input"]["outcomes"]])
+    assert mean == close(case, case["expected"]["mu"])
+    assert sigma == close(case, case["expected"]["sigma"])
+
+
+@of_area("Beta(1,1) credible interval")
+def test_beta_interval(case: dict[str, Any]) -> None:
+    given, expected = case["input"], case["expected"]
+    found = beta_interval(given["successes"], given["n"], 1.0, given["confidence"])
+    assert list(found) == [close(case, expected["lower"]), close(case, expected["upper"])]
+
+
+@of_area("detection probability of a subset")
+def test_detection_probability(case: dict[str, Any]) -> None:
+    found = detection_probability(case["input"]["per_task_detection_probability"])
+    assert found == close(case, case["expected"]["any_detects"])
+
+
+@of_area("max point-biserial r")
+def test_attainable_r(case: dict[str, Any]) -> None:
+    assert attainable_r(case["input"]["p"]) == close(case, case["expected"]["r_max"])
+
+
+@of_area("split-half reliability")
+def test_halves(case: dict[str, Any]) -> None:
+    half = pearson(np.array(case["input"]["half_a"]), np.array(case["input"]["half_b"]))
+    assert half == close(case, case["expected"]["r_half"])
+    assert stepped_up(half) == close(case, case["expected"]["spearman_brown"])
+
+
+@of_area("dynamic subsumption")
+def test_subsumption(case: dict[str, Any]) -> None:
+    """Through the summary: a subset of the first task alone."""
+    rows, expected = case["input"]["kill_rows_by_mutant"], case["expected"]
+    tasks = [f"t{number}" for number in range(case["input"]["tests"])]
+    mutants = {m: {t: [1 - kill] for t, kill in zip(tasks, row, strict=True)} for m, row in rows.items()}
+    table = CaseTable({"baseline": {t: [1] for t in tasks}, **mutants}, {"first": [tasks[0]]})
+    found = summarize(build(table)).cases["c"]
+    assert list(found.mutants.undetected) == expected["unkilled"]
+    assert [list(group) for group in found.redundancy.identical] == expected["duplicates"]
+    assert list(found.redundancy.minimal) == expected["minimal"]
+    share, scores = found.subsets["first"].kill_share, expected["scores_for_subset_test0"]
+    assert share.value == close(case, scores["raw_over_all"])
+    assert share.over_detected.value == close(case, scores["raw_over_killable"])
+    assert share.over_minimal.value == close(case, scores["minimal"])

@@ -18,7 +18,6 @@ TASKS = ["t1", "t2", "t3"]
 SUBSETS = [{"id": "s1", "tasks": ["t1"]}, {"id": "s2", "tasks": ["t1", "t2"]}]
 SHARE = {"id": "share", "kind": "python", "measure": "cover:share"}
 FAILS = {"id": "fails", "kind": "python", "measure": "cover:fails"}
-WORKERS = pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
 
 
 def make(lab: Lab, *systems: dict[str, Any]) -> None:
@@ -26,10 +25,9 @@ def make(lab: Lab, *systems: dict[str, Any]) -> None:
     lab.make(AGENT, tasks=TASKS, subsets=SUBSETS, coverage=list(systems))
 
 
-@WORKERS
-def test_requests_that_succeed(lab: Lab, workers: list[str]) -> None:
+def test_requests_that_succeed(lab: Lab) -> None:
     make(lab, SHARE)
-    ended = lab.run_apart("experiment.yml", "-v", "--junit-xml=junit.xml", *workers)
+    ended = lab.run_apart("experiment.yml", "-v", "--junit-xml=junit.xml")
     assert ended.status == 0, ended
     no_fault(ended.out)
     assert ended.last_line.startswith("6 passed, 3 missed in "), ended
@@ -48,7 +46,7 @@ def test_requests_that_succeed(lab: Lab, workers: list[str]) -> None:
     assert properties == {"outcome": "measured", "value": str(2 / 3)}
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
 def test_requests_that_fail_and_one_that_has_a_reason(lab: Lab, workers: list[str]) -> None:
     make(lab, FAILS, SHARE)
     ended = lab.run_apart("experiment.yml", "-v", "--junit-xml=junit.xml", *workers)

@@ -43,8 +43,8 @@ MUTANTS = [
 TRACES_OF_MUTANTS = ("wombat", "numbat", "marsupial", "esperanto", "quokka", "bilby", "potoroo")
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_nothing_of_a_mutant_is_reachable(lab: Lab, tmp_path: Path, workers: list[str]) -> None:
+@pytest.mark.slow
+def test_nothing_of_a_mutant_is_reachable(lab: Lab, tmp_path: Path) -> None:
     seen_folder = tmp_path / "seen"
     seen_folder.mkdir()
     lab.write("spy.py", SPY)
@@ -62,7 +62,7 @@ def test_nothing_of_a_mutant_is_reachable(lab: Lab, tmp_path: Path, workers: lis
         ],
     )
     environment = {"PYTEST_CURRENT_TEST": "m[wombat]", "WOMBAT": "quokka", "HOME": str(tmp_path)}
-    ended = lab.run_apart("experiment.yml", *workers, env=environment)
+    ended = lab.run_apart("experiment.yml", env=environment)
     assert ended.status == 0, ended
     attempts = lab.attempts()
     assert set(os.listdir(seen_folder)) == {"s1", "pool"}

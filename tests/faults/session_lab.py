@@ -204,13 +204,13 @@ class Lab:
         return _lines(self.store / "attempts.jsonl")
 
     def attempts(self) -> dict[str, dict[str, Any]]:
-        """``variant::task[slot]`` -> the record that counts; each names the one before it, and is one of a kind."""
-        lines = self.journal()
-        assert len({line["trial_id"] for line in lines}) == len(lines)
+        """``variant::task[slot]`` -> the record that counts; each names the one before it, and no two share an id."""
         last: dict[str, dict[str, Any]] = {}
-        for line in lines:
+        owners: dict[str, str] = {}
+        for line in self.journal():
             slot = f"{line['variant']}::{line['task']}[{line['attempt']}]"
             assert line["supersedes"] == (last[slot]["trial_id"] if slot in last else None), slot
+            assert owners.setdefault(line["trial_id"], slot) == slot
             last[slot] = line
         return last
 

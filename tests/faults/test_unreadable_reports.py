@@ -37,10 +37,17 @@ def pytest_runtest_makereport(item, call):
     if call.when == "call" and task in SPOILED:
         report.metricbench = SPOILED[task](report.metricbench)
     return report
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_report_to_serializable(report):
+    data = yield
+    if "::never-sent[" in getattr(report, "nodeid", "") and report.when == "call":
+        data["when"] = "setup"
+    return data
 """
 TASKS = (
     *("torn", "empty", "number", "mapping", "none", "text", "list", "huge", "other-attempt", "nothing-new"),
-    *("wrong-status", "hostile"),
+    *("wrong-status", "hostile", "never-sent"),
 )
 
 
@@ -51,30 +58,11 @@ def test_each_is_missing_and_the_rest_is_kept(lab: Lab) -> None:
     assert ended.status == 1, ended
     no_fault(ended.out)
     assert set(lab.attempts()) == {"baseline::good[1]", "m1::good[1]"}
-    assert lab.counts(partial=True) == {"declared": 26, "passed": 2, "missing": 24}
-    assert "24 of 26 attempts are missing" in " ".join(ended.out.split())
+    assert lab.counts(partial=True) == {"declared": 28, "passed": 2, "missing": 26}
+    assert "26 of 28 attempts are missing" in " ".join(ended.out.split())
     assert "baseline::torn[1]: what arrived cannot be read" in ended.out
     assert not (lab.path / "hostile").exists()
 
     lab.write("conftest.py", "")
-    again = lab.run_apart("experiment.yml", "-n2")
-    assert again.status == 0, again
-    assert lab.counts() == {"declared": 26, "passed": 26, "reused": 2}
-
-
-def test_a_report_that_never_arrives(lab: Lab) -> None:
-    lab.write(
-        "conftest.py",
-        "import pytest\n\n"
-        "@pytest.hookimpl(wrapper=True, tryfirst=True)\n"
-        "def pytest_report_to_serializable(config, report):\n"
-        "    data = yield\n"
-        "    if 'lost' in getattr(report, 'nodeid', '') and report.when == 'call':\n"
-        "        data['when'] = 'setup'\n"
-        "    return data\n",
-    )
-    lab.make(AGENT, tasks=["good", "lost"], mutants=[])
-    ended = lab.run_apart("experiment.yml", "-n2")
-    assert ended.status == 1, ended
-    no_fault(ended.out)
-    assert lab.counts(partial=True) == {"declared": 2, "passed": 1, "missing": 1}
+    assert lab.run("experiment.yml").ret == 0
+    assert lab.counts() == {"declared": 28, "passed": 28, "reused": 2}

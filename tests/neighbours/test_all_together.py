@@ -1,5 +1,10 @@
 """Every plugin at once, as in an environment that has them all."""
 
+import html
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
 import pytest
 from session_lab import NEIGHBOURS, Lab, no_fault
 
@@ -38,10 +43,16 @@ def test_one_attempt_a_slot_and_nothing_lost(lab: Lab, workers: list[str]) -> No
     assert len(kept) == 12
     assert len(lab.journal()) == 16  # four of them twice, by --reruns
     assert lab.requests()["share[s1]"]["value"] == 1 / 3
-    for made in ("report.html", "cov.json", "junit.xml"):
-        assert (lab.path / made).stat().st_size > 0
+    files = json.loads((lab.path / "cov.json").read_text("utf-8"))["files"]
+    assert files["agent.py"]["executed_lines"] == [2, 3, 4, 5, 6, 7]
+    page = html.unescape((lab.path / "report.html").read_text("utf-8"))
+    junit = ElementTree.parse(lab.path / "junit.xml").getroot()[0]
+    for nodeid in (*(f"c::{slot}" for slot in kept), "c::coverage::share[s1]", "c::coverage::share[pool]"):
+        assert f'"experiment.yml::{nodeid}": [' in page
+    assert {case.get("name") for case in junit.iter("testcase")} >= {"share[s1]", "share[pool]", "dies[2]"}
+    assert max(int(share) for share in re.findall(r" (\d+)% ", ended.out)) <= 100
 
-    again = lab.run_apart("experiment.yml", *ALL, *workers, beside=list(NEIGHBOURS))
+    again = lab.run_apart("experiment.yml", *ALL, beside=list(NEIGHBOURS))
     assert again.status == 1, again
     assert lab.counts() == {"declared": 12, "passed": 2, "missed": 2, "died": 4, "unmeasured": 4, "reused": 8}
     assert {slot: record for slot, record in lab.attempts().items() if record["task"] != "breaks"} == {

@@ -1,4 +1,4 @@
-"""pytest-cov measures the agent's own module, in this process and in workers."""
+"""pytest-cov measures the agent's own module; for workers see the test of all plugins together."""
 
 import json
 
@@ -19,10 +19,9 @@ def never(request):
 """
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
-def test_the_lines_of_the_agent(lab: Lab, workers: list[str]) -> None:
+def test_the_lines_of_the_agent(lab: Lab) -> None:
     lab.make(AGENT, attempts=2)
-    arguments = ("experiment.yml", "--cov=agent", "--cov-report=json:cov.json", *workers)
+    arguments = ("experiment.yml", "--cov=agent", "--cov-report=json:cov.json")
     ended = lab.run_apart(*arguments, beside=["cov"])
     assert ended.status == 0, ended
     no_fault(ended.out)

@@ -33,14 +33,12 @@ def rows(lab: Lab) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_the_report_has_every_attempt_and_request_once(lab: Lab, workers: list[str]) -> None:
+def test_the_report_has_every_attempt_and_request_once(lab: Lab) -> None:
     lab.write("cover.py", COVER)
     lab.make(AGENT, tasks=TASKS, subsets=SUBSETS, coverage=COVERAGE)
-    arguments = ("experiment.yml", "--html=report.html", "--self-contained-html", *workers)
-    ended = lab.run_apart(*arguments, beside=["html"])
-    assert ended.status == 1, ended
-    no_fault(ended.out)
+    result = lab.run("experiment.yml", "--html=report.html", "--self-contained-html", beside=["html"])
+    assert result.ret == 1
+    no_fault(result.stdout.str())
     found = {nodeid.removeprefix("experiment.yml::c::"): made for nodeid, made in rows(lab).items()}
     assert {nodeid: [row["result"] for row in made] for nodeid, made in found.items()} == {
         **{f"{variant}::{task}[1]": ["Passed"] for variant in ("baseline", "m1") for task in TASKS[:3]},

@@ -19,13 +19,3 @@ def test_attempts_are_not_repeated(lab: Lab, scope: str) -> None:
     assert lab.counts() == {"declared": 8, "passed": 8}
     assert set(lab.entries().values()) == {2}
     assert len(lab.attempts()) == len(lab.journal()) == 8
-
-
-@pytest.mark.slow
-def test_nor_with_workers(lab: Lab) -> None:
-    lab.make(AGENT, attempts=2)
-    ended = lab.run_apart("experiment.yml", "--count=3", "-n2", beside=["repeat"])
-    assert ended.status == 0, ended
-    no_fault(ended.out)
-    assert lab.counts() == {"declared": 8, "passed": 8}
-    assert len(lab.attempts()) == len(lab.journal()) == 8

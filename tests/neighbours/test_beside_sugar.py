@@ -17,12 +17,11 @@ def act(request):
 COVER = "def measure(request):\n    return 0.5\n"
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
-def test_drawn_with_sugar(lab: Lab, workers: list[str]) -> None:
+def test_drawn_with_sugar(lab: Lab) -> None:
     lab.write("cover.py", COVER)
     coverage = [{"id": "half", "kind": "python", "measure": "cover:measure"}]
     lab.make(AGENT, tasks=["t1", "breaks"], attempts=2, coverage=coverage)
-    ended = lab.run_apart("experiment.yml", "--force-sugar", *workers, beside=["sugar"])
+    ended = lab.run_apart("experiment.yml", "--force-sugar", beside=["sugar"])
     assert ended.status == 1, ended
     no_fault(ended.out)
     assert lab.counts() == {"declared": 8, "passed": 2, "missed": 2, "unmeasured": 4}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy  # noqa: F401  (an agent here imports it, and it cannot be imported twice in one process)
 import pytest
 from pydantic import ValidationError
 

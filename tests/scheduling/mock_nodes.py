@@ -107,3 +107,36 @@ class Board:
 def plain(names: Iterable[str]) -> dict[str, Slot]:
     """Slots that rank in the order of the names."""
     return {name: Slot((1, place)) for place, name in enumerate(names)}
+
+
+def gated(tasks: int, mutants: int, attempts: int = 1) -> dict[str, Slot]:
+    """``b<task>`` opens the gate that ``m<mutant><task>`` wait for; ``b<task>.<attempt>`` when there are several."""
+    slots = {}
+    for task in range(tasks):
+        for attempt in range(attempts):
+            name = f"b{task}" if attempts == 1 else f"b{task}.{attempt}"
+            slots[name] = Slot((0, task), opens=f"t{task}")
+    for mutant in "xyz"[:mutants]:
+        for task in range(tasks):
+            slots[f"{mutant}{task}"] = Slot((1, task), gate=f"t{task}")
+    return slots
+
+
+def shared(**counts: int) -> dict[str, Slot]:
+    """``<affinity><number>``, ranked in turns: without affinity each worker would get some of each."""
+    turns = [(number, name) for name, count in counts.items() for number in range(count)]
+    return {f"{name}{number}": Slot((1, number), affinity=name) for number, name in sorted(turns)}
+
+
+def run_all(board: Board) -> list[list[str]]:
+    """Let the workers take turns until everything has ended."""
+    progress = True
+    while progress:
+        progress = False
+        for node in board.nodes:
+            queue = board.scheduler.node2pending[node]
+            if len(queue) > 1 or (queue and node.told_to_end):
+                board.complete(node, board.ids[queue[0]])
+                progress = True
+    assert not board.scheduler.has_pending
+    return board.all_sent()
