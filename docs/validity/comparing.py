@@ -34,13 +34,12 @@ def experiment(
     """Method -> p by swapped labels, and whether the interval leaves out 0."""
     rng = np.random.default_rng([seed, len(kind), *sizes])
     one_goals, other_goals, one_rate, other_rate = KINDS[kind]
-    goals = [
-        worlds._sets(rng, TASKS, number, rate) for number, rate in ((one_goals, one_rate), (other_goals, other_rate))
-    ]
-    kills = worlds._sets(rng, TASKS, 40, 0.12)
+    one = worlds.random_sets(rng, TASKS, one_goals, one_rate)
+    other = worlds.random_sets(rng, TASKS, other_goals, other_rate)
+    kills = worlds.random_sets(rng, TASKS, 40, 0.12)
     members = worlds.overlapping_subsets(rng, TASKS, sizes, SUBSETS)
     design, side = Design.of(members), worlds.killed_mutants(members, kills)
-    first, second = (worlds.goal_sets_of(flags) for flags in goals)
+    first, second = worlds.goal_sets_of(one), worlds.goal_sets_of(other)
     strata = {"overall": np.arange(SUBSETS)}
     test = LabelSwaps(first, second, design, strata, side, swaps, seed, "validity")
     tallies = worlds.steady_tallies(kills, 3)

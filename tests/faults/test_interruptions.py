@@ -31,7 +31,7 @@ def make(lab: Lab) -> None:
 
 
 def agents(lab: Lab) -> list[int]:
-    return [int(text) for path in lab.store.glob("attempts/**/pid") if (text := path.read_text())]
+    return [int(text) for path in lab.store.glob("**/pid") if (text := path.read_text())]
 
 
 def until_stuck(lab: Lab, *arguments: str, workers: int) -> Running:

@@ -1,21 +1,16 @@
 """A verifier that answers in any wrong way leaves its attempt unmeasured, with words that say what was wrong."""
 
 import math
-from pathlib import Path
 
 from session_lab import Lab, no_fault, words
 
 AGENT = """
 import json
-from pathlib import Path
-
 Path("output.txt").write_text("what the agent did")
 Path("response.json").write_text('{"scores": {"reward": 1}}')  # not its to write: there is a verifier
 """
 VERIFIER = r"""
 import json, os, signal, sys, time
-from pathlib import Path
-
 response = Path("response.json")
 task = json.loads(Path("request.json").read_text())["task"]["id"]
 
@@ -181,4 +176,5 @@ def test_a_second_run_asks_again_only_where_nothing_is_known(lab: Lab) -> None:
     second = lab.attempts()
     assert second["baseline::good[1]"] == first["baseline::good[1]"]
     assert second["baseline::torn[1]"]["supersedes"] == first["baseline::torn[1]"]["trial_id"]
-    assert Path(lab.workspace(first["baseline::torn[1]"])).is_dir()
+    left = lab.store.glob(f"**/{first['baseline::torn[1]']['trial_id']}*/output.txt")
+    assert [path.read_text() for path in left][:1] == ["what the agent did"]  # the first is still there

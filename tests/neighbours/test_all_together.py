@@ -2,7 +2,6 @@
 
 import html
 import json
-import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -50,7 +49,6 @@ def test_one_attempt_a_slot_and_nothing_lost(lab: Lab, workers: list[str]) -> No
     for nodeid in (*(f"c::{slot}" for slot in kept), "c::coverage::share[s1]", "c::coverage::share[pool]"):
         assert f'"experiment.yml::{nodeid}": [' in page
     assert {case.get("name") for case in junit.iter("testcase")} >= {"share[s1]", "share[pool]", "dies[2]"}
-    assert max(int(share) for share in re.findall(r" (\d+)% ", ended.out)) <= 100
 
     again = lab.run_apart("experiment.yml", *ALL, beside=list(NEIGHBOURS))
     assert again.status == 1, again

@@ -34,7 +34,7 @@ def make(lab: Lab, kind: str, tasks: list[object] = TASKS) -> None:
 
 
 def gone(lab: Lab) -> bool:
-    pids = [int(path.read_text()) for path in lab.store.glob("attempts/**/pid")]
+    pids = [int(path.read_text()) for path in lab.store.glob("**/pid")]
     return len(pids) == 1 and not alive(pids[0])
 
 
