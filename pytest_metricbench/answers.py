@@ -15,7 +15,8 @@ from pytest_metricbench.plain_files import open_regular
 
 RESPONSE_LIMIT: Final = 1 << 20
 """Bytes that a response may have."""
-_LARGEST_INT: Final = 10**308
+LARGEST_INT: Final = 10**308
+"""The largest whole number that a score may be: floats end there."""
 _PLAIN: Final = (bool, int, float, str, type(None))
 GOALS_LIMIT: Final = 64 << 20
 """Bytes that ``goals.json`` may have: it lists every line or tool that a task covers."""
@@ -168,7 +169,7 @@ def as_score_value(name: str, value: object) -> ScoreValue:
     if isinstance(value, float):
         return float(value)
     if isinstance(value, int):
-        if abs(value) > _LARGEST_INT:
+        if abs(value) > LARGEST_INT:
             raise ContractError(f"score {name!r} has {_digits(value)} digits; a number up to 1e308 is expected")
         return int(value)
     raise ContractError(f"score {name!r} is {named(value)}; a score is a number, a boolean, a label or null")
@@ -220,7 +221,7 @@ def as_coverage_value(value: object) -> float:
     plain = value if isinstance(value, _PLAIN) else _from_array(value)
     if isinstance(plain, bool) or not isinstance(plain, int | float):
         problem = f"value is {named(value)}"
-    elif isinstance(plain, int) and abs(plain) > _LARGEST_INT:
+    elif isinstance(plain, int) and abs(plain) > LARGEST_INT:
         problem = f"value has {_digits(plain)} digits"
     elif 0 <= plain <= 1:
         return float(plain)

@@ -29,10 +29,9 @@ from pytest_metricbench.digests import digest_file
 from pytest_metricbench.plain_files import replace_file
 from pytest_metricbench.store.files import copy_file, digest_folder
 from pytest_metricbench.store.journal import StoreError
-from pytest_metricbench.store.layout import Layout
+from pytest_metricbench.store.layout import RECEIPT_FILE, Layout
 from pytest_metricbench.store.records import goals_to_json
 
-RECEIPT_FILE: Final = "receipt.json"
 EVIDENCE_FOLDER: Final = "evidence"
 
 

@@ -305,8 +305,13 @@ class ExperimentRun:
             StoreError: the store cannot be written.
         """
         summary = summarize(self.results())
-        partial = bool(self.outside) or next(self.missing(), None) is not None
+        partial = bool(self.outside) or next(self.missing(), None) is not None or self._lacks_coverage()
         return summary, self.writer.write_summary(summary_to_json(summary), partial=partial)
+
+    def _lacks_coverage(self) -> bool:
+        experiment = self.bench.experiment
+        requests = sum(len(case.subsets) + 1 for case in experiment.cases) * len(experiment.coverage)
+        return len(self.coverage) < requests
 
 
 def known_files(layout: Layout) -> dict[str, str]:

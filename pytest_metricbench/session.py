@@ -28,6 +28,8 @@ from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.reporting.junit import coverage_properties
+from pytest_metricbench.reporting.progress import CounterLine, Progress
+from pytest_metricbench.reporting.words import Words
 from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
 from pytest_metricbench.store.journal import StoreError
@@ -43,12 +45,6 @@ STORE_FAILED: Final = 3
 COVERAGE: Final = "coverage"
 """Stands in a coverage request's node id where an attempt's has its variant; no variant may be called so."""
 
-_WORDS: Final = {
-    "missed": ("missed", "m", ("MISSED", {"yellow": True})),
-    "died": ("died", "d", ("DIED", {"purple": True})),
-    "reused": ("reused", "r", ("REUSED", {"cyan": True})),
-}
-
 
 class Controller:
     """The plugin that is registered on the controller once an experiment is in the session."""
@@ -60,7 +56,7 @@ class Controller:
         self._session: Final = session
         self._config: Final = session.config
         config = session.config
-        self._distributed: Final = bool(config.getoption("numprocesses", None) or config.getoption("tx", None))
+        self._distributed: Final = config.pluginmanager.has_plugin("dsession")
         self._writers: Final[dict[Bench, StoreWriter]] = {}
         self._runs: Final[dict[Bench, ExperimentRun]] = {}
         self._prefixes: Final[dict[str, Bench | None]] = {}
@@ -72,9 +68,8 @@ class Controller:
         self._faults: Final[list[str]] = []
         self._notes: Final[list[str]] = []
         self._sigterm: Any = None
-        self._reporter: Final[Any] = config.pluginmanager.get_plugin("terminalreporter")
-        self._counts_itself: Final = hasattr(self._reporter, "tests_count")
-        """Whether it is pytest-sugar's reporter, which has its own number of tests to come."""
+        self._progress: Final = Progress(session)
+        config.pluginmanager.register(Words(LEARNED), Words.NAME)
 
     # ------------------------------------------------ opening
 
@@ -129,10 +124,12 @@ class Controller:
             found = self.find(nodeid)
             if found is not None:
                 selected.setdefault(found[0], set()).add(found[1])
+        systems = {bench: self._systems(bench) for bench in selected}
+        for bench in selected:
+            self.open(bench)  # all, before any is begun: one that cannot be opened ends the session
         for bench, keys in selected.items():
-            self.open(bench)
             try:
-                run = ExperimentRun.begin(bench, self._writers[bench], keys, self._systems(bench))
+                run = ExperimentRun.begin(bench, self._writers[bench], keys, systems[bench])
             except (StoreError, OSError) as error:
                 raise pytest.UsageError(f"metricbench: {error}") from None
             run.notes += self._notes
@@ -184,9 +181,8 @@ class Controller:
         return self._prefixes[file]
 
     def _find_bench(self, file: str) -> Bench | None:
-        path = self._config.rootpath / file
-        known = list(benches(self._config))
-        for bench in known:
+        path = Path(os.path.normpath(self._config.rootpath / file))
+        for bench in benches(self._config):
             if bench.experiment.path == path:
                 return bench
         if path.is_file():
@@ -195,9 +191,7 @@ class Controller:
                 return benches(self._config).load(path, self._config, self._session.gethookproxy(path))
             except DefinitionError:
                 return None  # the workers said so when they collected it
-        # Outside the root folder pytest shortens ids to what the command line named.
-        ends = [bench for bench in known if bench.experiment.path.as_posix().endswith("/" + file)]
-        return ends[0] if len(ends) == 1 else None
+        return None
 
     def header(self) -> list[str]:
         """A line for each named experiment: what it holds and where its store is."""
@@ -244,9 +238,7 @@ class Controller:
     def pytest_runtest_logstart(self) -> None:
         """Count the coverage requests into the progress; pytest-xdist sets the number of items anew."""
         if self._runs:
-            self._session.testscollected = self._items + self._requests
-            if self._counts_itself:
-                self._reporter.tests_count = self._session.testscollected
+            self._progress.expect(self._items + self._requests)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -256,6 +248,7 @@ class Controller:
             return
         found = self.find(report.nodeid)
         if found is None or found[0] not in self._runs:
+            self._faults.append(f"{report.nodeid}: what arrived is not kept: its experiment is not known here")
             return
         try:
             word = self._runs[found[0]].receive(found[1], wire)
@@ -286,13 +279,6 @@ class Controller:
             setattr(report, LEARNED, crash_to_wire(*found, str(report.longrepr)))
         except Exception:  # then it counts as missing
             self._faults.append(f"{crashitem}: its crash cannot be recorded:\n{traceback.format_exc()}")
-
-    def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
-        """Letters and words for what became of an attempt or a request that was measured."""
-        if report.when == "call" and report.passed:
-            word = getattr(report, LEARNED, None)
-            return _WORDS.get(word) if isinstance(word, str) else None
-        return None
 
     def _stop(self, message: str) -> None:
         """End the session: what still runs could not be kept."""
@@ -433,35 +419,11 @@ def _headline(bench: Bench, config: pytest.Config) -> str:
 
 def _load_conftests(session: pytest.Session, file: Path) -> None:
     """Load the conftest.py files above a file that only the workers collected, as collecting it here would."""
-    root = session.config.rootpath
-    folders = [folder for folder in reversed(file.parents) if folder == root or root in folder.parents]
+    config = session.config
+    named = (os.path.normpath(config.invocation_params.dir / argument.partition("::")[0]) for argument in config.args)
+    tops = {config.rootpath, *(Path(path) for path in named if os.path.isdir(path))}
+    folders = [folder for folder in reversed(file.parents) if tops & {folder, *folder.parents}]
     parent: Any = session
     for folder in folders:
         parent = pytest.Dir.from_parent(parent, path=folder)
         session.config.hook.pytest_make_collect_report(collector=parent)
-
-
-class CounterLine:
-    """``coverage 12/61`` on a terminal while a request is awaited; nothing where output is not a terminal."""
-
-    def __init__(self, config: pytest.Config, total: int) -> None:
-        """Count to ``total``."""
-        self._reporter: Final = config.pluginmanager.get_plugin("terminalreporter")
-        self._total: Final = total
-        self._shown = False
-
-    def show(self, done: int) -> None:
-        """Show how many requests are done."""
-        reporter = self._reporter
-        if reporter is None or not reporter.isatty or reporter.verbosity < 0:
-            return
-        if not self._shown:
-            reporter.ensure_newline()
-        reporter.rewrite(f"coverage {done}/{self._total}", erase=True)
-        self._shown = True
-
-    def clear(self) -> None:
-        """Take the line away before something else is printed."""
-        if self._shown and self._reporter is not None:
-            self._reporter.rewrite("", erase=True)
-            self._shown = False

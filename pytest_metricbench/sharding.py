@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_metricbench.contracts import AttemptRecord
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.store.journal import StoreError, read_lines
-from pytest_metricbench.store.records import RecordError, attempt_from_line
+from pytest_metricbench.store.records import RecordError, attempt_from_line, unsealed
 
 AttemptKey = tuple[str, str, str, int]
 
@@ -75,7 +75,7 @@ def read_durations(path: Path) -> dict[AttemptKey, AttemptRecord]:
     records = {}
     for number, line in read_lines(path):
         try:
-            record = attempt_from_line(line)
+            record = attempt_from_line(unsealed(line))
         except RecordError as error:
             raise StoreError(f"{path}:{number}: {error}; name the attempts.jsonl of an earlier run") from None
         records[record.key] = record

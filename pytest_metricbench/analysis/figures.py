@@ -242,6 +242,8 @@ class DifferenceFigure(Figure):
     interval: Interval | None = None
     interval_reason: Text | None = None
     p: Figure
+    """Two-sided, from relabelled tasks, both systems' goals moving together."""
+    p_swapped: Figure
     """Two-sided, from swapping the systems' labels task by task."""
     holm: Finite | None = None
     """``p``, adjusted for all such comparisons of the run."""

@@ -26,7 +26,7 @@ from pytest_metricbench.analysis.pair_tables import PairTable
 from pytest_metricbench.analysis.redrawn_coefficients import RedrawnCoefficients
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.strata import OVERALL
-from pytest_metricbench.analysis.task_labels import TaskLabelTest
+from pytest_metricbench.analysis.task_labels import Tail, TaskLabelTest, tail
 from pytest_metricbench.analysis.unavailable import missing
 from pytest_metricbench.analysis.unions import design_on
 from pytest_metricbench.definition.experiment import Case, MutationScore
@@ -56,8 +56,8 @@ class Inference:
             for system in systems
         }
         known = {system: goals for system, goals in self._goals.items() if isinstance(goals, GoalSets)}
-        self._tests = {system: self._test(system, goals) for system, goals in known.items()}
         self._common = {pair: self._common_strata(*pair, primary) for pair in itertools.combinations(systems, 2)}
+        self._tests = {system: self._test(system, goals) for system, goals in known.items()}
         self._redrawn = RedrawnCoefficients(matrix, members, known)
         for (system, score), table in tables.items():
             for rows in table.strata.values():
@@ -77,10 +77,27 @@ class Inference:
         )
 
     def _test(self, system: str, goals: GoalSets) -> TaskLabelTest:
-        scores = {score: (table.strata, table.side) for (of, score), table in self._tables.items() if of == system}
+        """The test of one system; all systems relabel alike, so that their differences are paired."""
+        scores = {
+            score: ({**table.strata, **self._compared_strata(system, score)}, table.side)
+            for (of, score), table in self._tables.items()
+            if of == system
+        }
         settings = self._settings
-        purpose = f"{self._case}\0{system}"
-        return TaskLabelTest(goals, self._members, scores, settings.permutation, settings.seed, purpose)
+        return TaskLabelTest(goals, self._members, scores, settings.permutation, settings.seed, self._case)
+
+    def _compared_strata(self, system: str, score: MutationScore) -> dict[str, IntArray]:
+        """Subsets on which a system is compared with another, where those are not all of its own."""
+        if score != self._settings.mutation_score:
+            return {}
+        own = self._tables[system, score].strata
+        return {
+            _shared_name(name, pair): rows
+            for pair, strata in self._common.items()
+            if system in pair
+            for name, rows in strata.items()
+            if len(rows) != len(own[name])
+        }
 
     # ------------------------------------------------------------ one coefficient
 
@@ -195,18 +212,31 @@ class Inference:
         reason = why or self._undefined(first, second, rows)
         if reason is not None or swaps is None:
             nothing: dict[str, Any] = reason.model_dump(include={"value", "reason", "outside"}) if reason else {}
-            return DifferenceFigure(**nothing, p=Figure(**nothing))
-        score = self._settings.mutation_score
+            return DifferenceFigure(**nothing, p=Figure(**nothing), p_swapped=Figure(**nothing))
         value = float(swaps.observed[stratum, method][0])
-        one, other = (self._redrawn.of(system, score, rows, method) for system in (first, second))
+        one, other = (
+            self._redrawn.of(system, self._settings.mutation_score, rows, method) for system in (first, second)
+        )
         redrawing = difference_interval(value, one - other)
-        p = swaps.p(stratum, method)
+        p = self._relabelled((first, second), stratum, rows, method, value)
+        swapped = swaps.p(stratum, method)
         return DifferenceFigure(
             value=round(value, _DECIMALS) + 0.0,
             interval=redrawing.interval,
             interval_reason=redrawing.reason,
-            p=Figure(**missing(p)) if isinstance(p, str) else Figure(value=p),
+            p=Figure(**missing(p)) if isinstance(p, str) else Figure(value=p.two_sided),
+            p_swapped=Figure(**missing(swapped)) if isinstance(swapped, str) else Figure(value=swapped),
         )
+
+    def _relabelled(self, pair: tuple[str, str], stratum: str, rows: IntArray, method: str, value: float) -> Tail | str:
+        """The difference under relabelled tasks, both systems' goals moving together."""
+        score = self._settings.mutation_score
+        nulls = []
+        for system in pair:
+            own = len(self._tables[system, score].rows(stratum)) == len(rows)
+            name = stratum if own else _shared_name(stratum, pair)
+            nulls.append(self._tests[system].null[score, name, method])
+        return tail(value, nulls[0] - nulls[1], self._tests[pair[0]].exact)
 
     def _undefined(self, first: str, second: str, rows: IntArray) -> Figure | None:
         for system in (first, second):
@@ -215,3 +245,7 @@ class Inference:
             if reason is not None:
                 return Figure(**missing(reason))
         return None
+
+
+def _shared_name(stratum: str, pair: tuple[str, str]) -> str:
+    return "\0".join((stratum, *pair))

@@ -1,8 +1,8 @@
 """Intervals of correlations from redrawn cases: normal on the atanh scale, with undefined draws counted.
 
 The interval is tanh(atanh r +- 1.96 s) with s the standard deviation of atanh r over the redraws: it holds the value
-that pools of this size and mutants of this kind have, 91 % to 98 % of the time at a nominal 95 % where intervals from
-redrawn pairs hold it 34 % to 69 % (measured: docs/validity). Coefficients of 1 have no finite atanh; they are drawn in
+that pools of this size and mutants of this kind have, 92 % to 97 % of the time at a nominal 95 % where intervals from
+redrawn pairs hold it 48 % to 86 % (measured: docs/validity). Coefficients of 1 have no finite atanh; they are drawn in
 to 0.999.
 """
 

@@ -4,6 +4,10 @@ If the systems were alike, it would not matter which of the two a task's goals c
 systems' goals at some of the tasks; coverage of a subset by the mixed system is the share of the one's universe that
 its unswapped tasks cover plus the share of the other's that its swapped tasks cover. The p value is the share of
 relabellings with a difference at least as far from 0, (b + 1) / (B + 1), or over all 2^T where T is at most 12.
+
+It is exact where a system's goals are drawn task by task. Real systems have goals that many tasks share; a mixture has
+not, and the p is then at most .05 in up to a fifth of experiments without a difference (docs/validity). It is therefore
+given beside the p of relabelled tasks (:mod:`.inference`) and never decides alone.
 """
 
 from collections.abc import Iterator, Mapping

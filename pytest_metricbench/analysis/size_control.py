@@ -117,7 +117,7 @@ def balance(score: FloatArray, *, is_share: bool) -> Balance:
     """How far the scores of the pairs are from one side; ``is_share`` where they are kill shares."""
     if not len(score):
         return Balance(mean=None, lopsided=False, attainable=Figure(**missing("there is no pair")))
-    mean = math.fsum(score.tolist()) / len(score)
+    mean = round(math.fsum(score.tolist()) / len(score), 12)  # scores are rounded so far, too
     lopsided = is_share and not LOPSIDED <= mean <= 1 - LOPSIDED
     binary = bool(np.isin(score, (0.0, 1.0)).all())
     if binary and int(levels(score).max()) == 1:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -64,6 +65,8 @@ def _digest(path: Path) -> str:
 def files_match(folder: Path, digests: Mapping[str, str]) -> bool:
     """Whether every file of a record is still there, unchanged. Names that lead out of the folder are never there."""
     try:
+        if folder.is_symlink():
+            return False
         there = dict(regular_files(folder))
         return all(name in there and _digest(there[name]) == digest for name, digest in digests.items())
     except OSError:
@@ -71,7 +74,7 @@ def files_match(folder: Path, digests: Mapping[str, str]) -> bool:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a regular file's content, making the folders above the target.
+    """Copy a regular file's content and whether it can be executed, making the folders above the target.
 
     Raises:
         OSError: the source is no regular file or cannot be read, or the target is there already or cannot be written;
@@ -83,6 +86,8 @@ def copy_file(source: Path, target: Path) -> None:
             try:
                 shutil.copyfileobj(reader, writer, 1 << 20)
                 writer.flush()
+                if (mode := stat.S_IMODE(os.fstat(reader.fileno()).st_mode)) & 0o111:
+                    os.fchmod(writer.fileno(), mode & 0o777 | 0o600)
             except BaseException:
                 target.unlink()
                 raise

@@ -9,6 +9,9 @@ from pytest_metricbench.contracts import AttemptRecord
 STORE_FOLDER: Final = ".metricbench"
 """The folder beside an experiment file that holds a store for each experiment name."""
 
+RECEIPT_FILE: Final = "receipt.json"
+"""In the folder of a coverage request: what proves that the answer belongs to it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

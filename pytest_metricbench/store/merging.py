@@ -5,15 +5,18 @@ and nothing is written then.
 """
 
 import json
+import os
+import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.digests import digest_file
 from pytest_metricbench.store.files import copy_file, files_match
 from pytest_metricbench.store.journal import StoreError
-from pytest_metricbench.store.layout import Layout
+from pytest_metricbench.store.layout import RECEIPT_FILE, Layout
 from pytest_metricbench.store.reading import Contents, read_store
 from pytest_metricbench.store.writing import StoreWriter
 
@@ -47,10 +50,13 @@ def merge_stores(writer: StoreWriter, sources: Sequence[Path]) -> Merged:
     _refuse_other_experiments([_description(layout) for layout in (writer.layout, *(c.layout for c in contents))])
     attempts, coverage = _union(writer.contents, contents)
     for source, record in attempts:
-        _copy_attempt(source, writer.layout, record)
-        writer.add_attempt(record)
+        known = writer.contents.attempts.get(record.key)
+        _copy_files(source.left_by(record), writer.layout.left_by(record), record.files)
+        writer.add_attempt(replace(record, supersedes=None if known is None else known.trial_id))
+        if known is not None:
+            writer.set_aside(known)
     for source, request in coverage:
-        _copy_files(source.coverage_folder(*request.key), writer.layout.coverage_folder(*request.key), request.files)
+        _copy_coverage(source, writer.layout, request)
         writer.add_coverage(request)
     return Merged(len(sources), len(attempts), len(coverage))
 
@@ -127,7 +133,7 @@ def _union(
             there = attempts.get(key)
             if there is None or (there[1].outcome == "unmeasured" and record.outcome != "unmeasured"):
                 attempts[key] = (other.layout, record)
-            elif record.outcome != "unmeasured" and record != there[1]:
+            elif record.outcome != "unmeasured" and not _same(record, there[1]):
                 conflicts.append(f"attempt {'::'.join(key[:3])}[{key[3]}]: {there[0].root} and {other.layout.root}")
         for name, request in other.coverage.items():
             held = coverage.get(name)
@@ -148,15 +154,35 @@ def _answer(record: CoverageRecord) -> tuple[object, ...]:
     return (record.request_digest, record.settings_digest, record.value, record.reason, record.goals)
 
 
-def _copy_attempt(source: Layout, target: Layout, record: AttemptRecord) -> None:
-    _copy_files(source.left_by(record), target.left_by(record), record.files)
+def _same(one: AttemptRecord, other: AttemptRecord) -> bool:
+    """Whether two records are of one result; what each superseded is a matter of its own store."""
+    return replace(one, supersedes=None) == replace(other, supersedes=None)
+
+
+def _copy_coverage(source: Layout, target: Layout, request: CoverageRecord) -> None:
+    """Copy what a measured request left, with its receipt."""
+    if request.outcome == "failed":
+        return
+    folder = source.coverage_folder(*request.key)
+    there = {**request.files, **({RECEIPT_FILE: digest_file(folder / RECEIPT_FILE)} if _has_receipt(folder) else {})}
+    _copy_files(folder, target.coverage_folder(*request.key), there)
+
+
+def _has_receipt(folder: Path) -> bool:
+    receipt = folder / RECEIPT_FILE
+    return receipt.is_file() and not receipt.is_symlink()
 
 
 def _copy_files(source: Path, target: Path, files: dict[str, str]) -> None:
-    """Copy the files of a record, checked: what has changed since is not passed on as a result."""
+    """Copy the files of a record, checked: what has changed since is not passed on as a result.
+
+    What stands at the target already (a merge was interrupted, or an older result was there) makes way.
+    """
     if not files_match(source, files):
         raise StoreError(f"{source}: files are missing or have changed since they were recorded; that store is damaged")
     try:
+        if files and os.path.lexists(target) and not files_match(target, files):
+            shutil.rmtree(target)
         for name in files:
             if not (target / name).exists():
                 copy_file(source / name, target / name)

@@ -10,7 +10,8 @@ from pytest_metricbench.answers import read_json_file
 from pytest_metricbench.contracts import FORMAT_VERSION, AttemptRecord, ContractError, CoverageRecord
 from pytest_metricbench.store.journal import StoreError, has_torn_line, read_lines
 from pytest_metricbench.store.layout import Layout
-from pytest_metricbench.store.records import RecordError, attempt_from_line, coverage_from_line
+from pytest_metricbench.store.links import refuse_links
+from pytest_metricbench.store.records import RecordError, attempt_from_line, coverage_from_line, unsealed
 
 Record = TypeVar("Record")
 
@@ -25,6 +26,15 @@ class Contents:
     attempts: dict[tuple[str, str, str, int], AttemptRecord] = field(default_factory=dict)
     coverage: dict[tuple[str, str, str], CoverageRecord] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    superseded: set[str] = field(default_factory=set)
+    """Names of the workspaces of attempts that no longer count."""
+
+    def take(self, record: AttemptRecord) -> None:
+        """Let an attempt's record be the one that counts."""
+        before = self.attempts.get(record.key)
+        if before is not None:
+            self.superseded.add(before.folder or before.trial_id)
+        self.attempts[record.key] = record
 
 
 def read_store(root: Path) -> Contents:
@@ -36,8 +46,9 @@ def read_store(root: Path) -> Contents:
     """
     contents = Contents(Layout(root))
     _check_format(contents.layout)
+    refuse_links(contents.layout)
     for attempt in _records(contents.layout.attempts, attempt_from_line):
-        contents.attempts[attempt.key] = attempt
+        contents.take(attempt)
     for request in _records(contents.layout.coverage, coverage_from_line):
         contents.coverage[request.key] = request
     for path in (contents.layout.attempts, contents.layout.coverage):
@@ -50,7 +61,7 @@ def _records(path: Path, parse: Callable[[bytes], Record]) -> list[Record]:
     records = []
     for number, line in read_lines(path):
         try:
-            records.append(parse(line))
+            records.append(parse(unsealed(line)))
         except RecordError as error:
             raise StoreError(
                 f"{path}:{number}: {error}; the store is damaged: mend or remove that line, or start over with "

@@ -5,13 +5,15 @@ Non-finite scores have no word in JSON and a text would be a label, so they stan
 
 import json
 import math
+import re
+import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from pytest_metricbench.answers import plain_text
+from pytest_metricbench.answers import LARGEST_INT, plain_text
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, Goals, ScoreValue, value_to_json
 
 _ATTEMPT: Final = TypeAdapter(AttemptRecord)
@@ -97,6 +99,34 @@ def _with_plain_texts(value: Any) -> Any:
     return value
 
 
+_SEAL: Final = b',"check":"%08x"}'
+_SEALED: Final = re.compile(rb',"check":"([0-9a-f]{8})"}\n?\Z')
+
+
+def seal(line: str) -> str:
+    """A line with its checksum as the last key: the CRC-32 (ISO 3309) of every byte before it.
+
+    It finds every damage of up to 32 bits in a row, and with it a flipped digit, which would still be JSON. It is no
+    protection against somebody who means harm: they can compute it too.
+    """
+    body = line[:-1]
+    return body + (_SEAL % zlib.crc32(body.encode("ascii"))).decode("ascii")
+
+
+def unsealed(line: bytes) -> bytes:
+    """A journal's line, once its checksum has been held against it.
+
+    Raises:
+        RecordError: it has none, or another one.
+    """
+    found = _SEALED.search(line, max(0, len(line) - 22))
+    if found is None:
+        raise RecordError("the line does not end with its checksum")
+    if zlib.crc32(memoryview(line)[: found.start()]) != int(found[1], 16):
+        raise RecordError("the line is not as it was written: its checksum is another one")
+    return line
+
+
 def attempt_from_line(line: bytes | str) -> AttemptRecord:
     """Read a line of ``attempts.jsonl``.
 
@@ -108,6 +138,7 @@ def attempt_from_line(line: bytes | str) -> AttemptRecord:
     except ValidationError as error:
         raise RecordError(_first_problem(error)) from None
     _refuse_outside(record.files)
+    _refuse_impossible(record)
     return record
 
 
@@ -130,6 +161,17 @@ def _refuse_outside(files: Mapping[str, str]) -> None:
     for name in files:
         if "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
             raise RecordError(f"files: {name!r} leads out of the folder")
+
+
+def _refuse_impossible(record: AttemptRecord) -> None:
+    """Refuse numbers that no run writes and that no analysis can work with."""
+    for name in ("duration", "time_limit"):
+        seconds = getattr(record, name)
+        if seconds is not None and not 0 <= seconds < math.inf:
+            raise RecordError(f"{name}: {seconds} is no number of seconds")
+    for name, value in record.scores.items():
+        if isinstance(value, int) and abs(value) > LARGEST_INT:
+            raise RecordError(f"scores.{name}: the number is larger than 1e308")
 
 
 def _to_json(value: ScoreValue) -> Any:

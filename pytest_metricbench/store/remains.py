@@ -19,21 +19,28 @@ def set_aside_stale(layout: Layout, record: AttemptRecord) -> None:
         _move(folder, layout.stale, layout.workspaces)
 
 
-def set_aside_interrupted(layout: Layout, known: Collection[str]) -> list[Path]:
+def set_aside_interrupted(layout: Layout, known: Collection[str], superseded: Collection[str] = ()) -> list[Path]:
     """Move every workspace that no record speaks of to ``interrupted/``: its attempt was in flight when a run ended.
+
+    A workspace of a superseded record goes to ``stale/``: that run ended before it came to it.
 
     Args:
         layout: the store.
-        known: names of the folders that records speak of.
+        known: names of the folders of the records that count.
+        superseded: names of the folders of those that no longer do.
 
     Returns:
-        Where they are now.
+        Where those of the first kind are now.
 
     Raises:
         OSError: the store cannot be written.
     """
     found = [folder for folder in _workspaces(layout.workspaces) if folder.name not in known]
-    return [_move(folder, layout.interrupted, layout.workspaces) for folder in found]
+    for folder in found:
+        if folder.name in superseded:
+            _move(folder, layout.stale, layout.workspaces)
+    in_flight = [folder for folder in found if folder.name not in superseded]
+    return [_move(folder, layout.interrupted, layout.workspaces) for folder in in_flight]
 
 
 def _workspaces(root: Path) -> Iterator[Path]:

@@ -13,7 +13,7 @@ from pytest_metricbench.store.journal import Journal, StoreError
 from pytest_metricbench.store.layout import STORE_FOLDER, Layout
 from pytest_metricbench.store.locking import StoreLock
 from pytest_metricbench.store.reading import Contents, read_store
-from pytest_metricbench.store.records import attempt_to_json, coverage_to_json, to_line
+from pytest_metricbench.store.records import attempt_to_json, coverage_to_json, seal, to_line
 from pytest_metricbench.store.remains import set_aside_interrupted, set_aside_stale
 
 _IGNORE: Final = ".gitignore"
@@ -68,10 +68,10 @@ class StoreWriter:
             StoreError: the disk is full or failed.
         """
         try:
-            self._attempts.append(to_line(attempt_to_json(record)))
+            self._attempts.append(seal(to_line(attempt_to_json(record))))
         except OSError as error:
             raise _cannot_write(self.layout.attempts, error) from error
-        self.contents.attempts[record.key] = record
+        self.contents.take(record)
 
     def set_aside(self, record: AttemptRecord) -> None:
         """Keep what a superseded attempt left under ``stale/``.
@@ -87,12 +87,14 @@ class StoreWriter:
     def set_aside_interrupted(self) -> list[Path]:
         """Keep what attempts in flight left when a run ended under ``interrupted/``; gives where each is.
 
+        What a superseded attempt left and the run that ended no longer came to move goes to ``stale/``.
+
         Raises:
             StoreError: the store cannot be written.
         """
         known = {record.folder or record.trial_id for record in self.contents.attempts.values()}
         try:
-            return set_aside_interrupted(self.layout, known)
+            return set_aside_interrupted(self.layout, known, self.contents.superseded - known)
         except OSError as error:
             raise _cannot_write(self.layout.interrupted, error) from error
 
@@ -103,7 +105,7 @@ class StoreWriter:
             StoreError: the disk is full or failed.
         """
         try:
-            self._coverage.append(to_line(coverage_to_json(record)))
+            self._coverage.append(seal(to_line(coverage_to_json(record))))
         except OSError as error:
             raise _cannot_write(self.layout.coverage, error) from error
         self.contents.coverage[record.key] = record
@@ -125,7 +127,10 @@ class StoreWriter:
         path = self.layout.partial_summary if partial else self.layout.summary
         self._write(path, text)
         if not partial:
-            self.layout.partial_summary.unlink(missing_ok=True)
+            try:
+                self.layout.partial_summary.unlink(missing_ok=True)
+            except OSError as error:
+                raise _cannot_write(self.layout.partial_summary, error) from error
         return path
 
     def close(self) -> None:

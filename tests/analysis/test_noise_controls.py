@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -237,3 +239,12 @@ def test_steady_attempts_without_subsets_draw_nothing(monkeypatch: pytest.Monkey
     text = summary_to_json(summarize(given_results))
     assert json.loads(text)["cases"]["c"]["comparisons"] == []
     assert replace(given_results) == given_results
+
+
+def test_the_warning_before_a_run_needs_no_numpy() -> None:
+    code = (
+        "import sys, pytest_metricbench.analysis.reach\n"
+        "print([name for name in ('numpy', 'scipy', 'yaml') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -339,9 +339,9 @@ def test_differences_are_of_the_coefficients(monkeypatch: pytest.MonkeyPatch) ->
             assert 0 < figure.p.value <= 1
             assert figure.p.value <= figure.holm
     monkeypatch.setattr(label_swaps, "EXACT_TASKS", 20)
-    exact = analysed(big_table(), permutation=9, bootstrap=20).comparisons[0].overall.kendall.p
+    exact = analysed(big_table(), permutation=9, bootstrap=20).comparisons[0].overall.kendall.p_swapped
     monkeypatch.setattr(label_swaps, "EXACT_TASKS", 2)
-    drawn = analysed(big_table(), permutation=3999, bootstrap=20).comparisons[0].overall.kendall.p
+    drawn = analysed(big_table(), permutation=3999, bootstrap=20).comparisons[0].overall.kendall.p_swapped
     assert drawn.value == pytest.approx(exact.value, abs=0.03)
 
 
@@ -373,7 +373,33 @@ def test_systems_are_compared_on_the_subsets_of_both() -> None:
     coverage = {key: record for key, record in given_results.coverage.items() if key[1:] != ("two", "s4")}
     case = summarize(replace(given_results, coverage=coverage)).cases["c"]
     assert case.comparisons[0].overall.pairs == 19
-    assert case.comparisons[0].overall.kendall.interval is not None
+    figure = case.comparisons[0].overall.kendall
+    assert figure.interval is not None
+    assert figure.p.value is not None
+    assert figure.p_swapped.value is not None
+
+
+def test_differences_are_relabelled_together() -> None:
+    """Every labelling of six tasks, both systems' goals moving along; one subset has coverage by one system only."""
+    given_results = build(table(), bootstrap=20)
+    coverage = {key: record for key, record in given_results.coverage.items() if key[1:] != ("two", "s4")}
+    case = summarize(replace(given_results, coverage=coverage)).cases["c"]
+    kept = {name: subset for name, subset in case.subsets.items() if name != "s4"}
+    y = np.array([subset.kill_share.value for subset in kept.values()])
+    null = []
+    for order in itertools.permutations(TASKS):
+        moved = dict(zip(TASKS, order, strict=True))
+        sides = [
+            np.array([float(len(set().union(*(goals[moved[task]] for task in s.tasks)))) for s in kept.values()])
+            for goals in (GOALS, OTHER)
+        ]
+        if all(len(set(side)) > 1 for side in sides):
+            null.append(coefficients(sides[0], y).spearman - coefficients(sides[1], y).spearman)
+    figure = case.comparisons[0].overall.spearman
+    assert figure.value == pytest.approx(null[0])
+    greater = np.mean([d >= null[0] - 1e-12 for d in null])
+    less = np.mean([d <= null[0] + 1e-12 for d in null])
+    assert figure.p.value == pytest.approx(min(1, 2 * min(greater, less)))
 
 
 @given(st.dictionaries(st.tuples(st.text(max_size=3)), st.floats(0.0001, 1), min_size=1, max_size=8))

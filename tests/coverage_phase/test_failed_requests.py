@@ -269,7 +269,7 @@ def test_maxfail_is_heeded_between_requests(lab: Lab, tmp_path: Path) -> None:
     assert list(words(result.stdout.str()).values()) == ["PASSED", "PASSED", "FAILED", "PASSED", "FAILED"]
     assert "stopping after 2 failures" in result.stdout.str()
     assert set(lab.requests()) == {"cover[exits]", "cover[good]", "cover[empty]"}
-    absent = lab.summary()["cases"]["c"]["subsets"]["zero"]["coverage"]["cover"]
+    absent = lab.summary(partial=True)["cases"]["c"]["subsets"]["zero"]["coverage"]["cover"]
     assert (absent["value"], absent["reason"]) == (None, "the run ended before it was measured")
 
 
@@ -286,7 +286,7 @@ def test_stopping_at_a_failed_attempt_skips_coverage(lab: Lab, tmp_path: Path, w
     no_fault(ended.out)
     assert lab.requests() == {}
     assert not (lab.store / "coverage").exists()
-    assert lab.counts() == {"declared": 2, "passed": 1, "unmeasured": 1}
+    assert lab.counts(partial=True) == {"declared": 2, "passed": 1, "unmeasured": 1}
 
 
 @pytest.mark.slow

@@ -46,8 +46,8 @@ def test_a_request_that_cannot_be_made(lab: Lab, kind: str, said: str) -> None:
     assert "INTERNALERROR" not in output
     assert result.ret == 1, output
     assert words(output)["coverage::plain[pool]"] == "PASSED"
-    pool = lab.summary()["cases"]["c"]["pool"]["coverage"]
+    pool = lab.summary(partial=True)["cases"]["c"]["pool"]["coverage"]
     assert pool["plain"]["value"] == 0.5
     assert pool[kind]["value"] is None
     assert said in pool[kind]["reason"]
-    assert lab.counts() == {"declared": 4, "passed": 4}
+    assert lab.counts(partial=True) == {"declared": 4, "passed": 4}

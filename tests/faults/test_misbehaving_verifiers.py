@@ -6,11 +6,15 @@ from session_lab import Lab, no_fault, words
 
 AGENT = """
 import json
+from pathlib import Path
+
 Path("output.txt").write_text("what the agent did")
 Path("response.json").write_text('{"scores": {"reward": 1}}')  # not its to write: there is a verifier
 """
 VERIFIER = r"""
 import json, os, signal, sys, time
+from pathlib import Path
+
 response = Path("response.json")
 task = json.loads(Path("request.json").read_text())["task"]["id"]
 

@@ -46,8 +46,27 @@ def test_the_report_has_every_attempt_and_request_once(lab: Lab) -> None:
         "coverage::fair[s1]": ["Failed"],
         "coverage::fair[pool]": ["Passed"],
     }
+    last_cells = {nodeid: made[0]["resultsTableRow"][-1] for nodeid, made in found.items()}
+    words = {nodeid: cell.removeprefix("<td>").removesuffix("</td>") for nodeid, cell in last_cells.items()}
+    expected = {"solves": "passed", "misses": "missed", "dies": "died", "breaks": "unmeasured"}
+    assert words == {
+        **{f"{variant}::{task}[1]": word for variant in ("baseline", "m1") for task, word in expected.items()},
+        "coverage::fair[s1]": "failed",
+        "coverage::fair[pool]": "measured",
+    }
+    assert "<th>Outcome</th>" in (lab.path / "report.html").read_text("utf-8")
     assert "no score at all" in html.unescape(found["m1::breaks[1]"][0]["log"])
     assert "value is 7" in html.unescape(found["coverage::fair[s1]"][0]["log"])
+
+
+def test_experiments_that_are_found_in_a_folder(lab: Lab) -> None:
+    """The table's header is made before they are found: they have no column of their own then."""
+    lab.make(AGENT, tasks=["solves"], mutants=[])
+    result = lab.run(".", "--html=report.html", "--self-contained-html", beside=["html"])
+    assert result.ret == 0
+    no_fault(result.stdout.str())
+    assert "<th>Outcome</th>" not in (lab.path / "report.html").read_text("utf-8")
+    assert [len(made[0]["resultsTableRow"]) for made in rows(lab).values()] == [4]
 
 
 def test_reruns_are_shown_as_those_of_any_test(lab: Lab) -> None:

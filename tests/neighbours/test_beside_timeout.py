@@ -1,6 +1,6 @@
 """pytest-timeout ends an item from outside: its attempt is on record, and whoever was slow is gone."""
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 from session_lab import Lab, alive, no_fault
@@ -29,8 +29,9 @@ Path("response.json").write_text('{"scores": {"reward": 1}}')
 TASKS = ["quick", {"id": "slow", "params": {"slow": True}}]
 
 
-def make(lab: Lab, kind: str, tasks: list[object] = TASKS) -> None:
-    lab.make(PROGRAM if kind == "command" else FUNCTION, command=kind == "command", tasks=tasks, mutants=[])
+def make(lab: Lab, kind: str, **keys: Any) -> None:
+    agent = PROGRAM if kind == "command" else FUNCTION
+    lab.make(agent, command=kind == "command", **{"tasks": TASKS, "mutants": [], **keys})
 
 
 def gone(lab: Lab) -> bool:
@@ -40,7 +41,7 @@ def gone(lab: Lab) -> bool:
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
 def test_a_slow_program_is_stopped_and_unmeasured(lab: Lab, workers: list[str]) -> None:
-    make(lab, "command")
+    make(lab, "command", retries=2)
     ended = lab.run_apart("experiment.yml", "--timeout=2", *workers, beside=["timeout"])
     assert ended.status == 1, ended
     assert ended.seconds < 30
@@ -52,6 +53,7 @@ def test_a_slow_program_is_stopped_and_unmeasured(lab: Lab, workers: list[str]) 
     assert "pytest-timeout" in kept["baseline::slow[1]"]["error"]["message"]
     assert lab.counts() == {"declared": 2, "passed": 1, "unmeasured": 1}
     assert gone(lab)
+    assert len(lab.journal()) == 2  # not tried again: the clock of pytest-timeout runs once an item
 
 
 def test_a_slow_function_is_interrupted_and_on_record(lab: Lab) -> None:
@@ -71,10 +73,8 @@ def test_the_thread_method_ends_the_process_and_the_next_session_goes_on(lab: La
     assert ended.status == 1, ended  # os._exit in the middle: nothing more could be said
     finished = lab.attempts()
     assert set(finished) == {"baseline::quick[1]"}
-    agent = Path(lab.path, "agent.py")
-    make(lab, "python", ["quick", {"id": "slow", "params": {"slow": False}}])
-    again = lab.run_apart("experiment.yml", beside=["timeout"])
-    assert again.status == 0, (again, agent)
+    make(lab, "python", tasks=["quick", {"id": "slow", "params": {"slow": False}}])
+    assert lab.run("experiment.yml").ret == 0
     assert lab.attempts()["baseline::quick[1]"] == finished["baseline::quick[1]"]
     assert lab.counts() == {"declared": 2, "passed": 2, "reused": 1}
 

@@ -36,11 +36,11 @@ def run(request):
     letter = letters[min(request.attempt, len(letters)) - 1]
     if letter == "d":
         raise RuntimeError("the agent crashed")
-    return letter
+    return ("u",) if letter == "u" else letter  # a tuple is no JSON: it is not kept, and the agent runs again
 
 
 def verify(request, output):
-    if output == "u":
+    if output == ("u",):
         raise ValueError("the judge failed")
     return {"reward": 1.0 if output == "p" else 0.25, "tone": "dry"}
 

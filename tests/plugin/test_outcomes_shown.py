@@ -75,7 +75,6 @@ def test_an_unmeasured_attempt_says_why_and_shows_no_traceback(lab, workers):
         [
             "*shop::quiet::find[[]1[]]*",
             "unmeasured (verifier): ValueError: the judge failed (*agent.py:*)",
-            "what it left: */.metricbench/shop/attempts/shop/quiet/find/*",
             "FAILED experiment.yml::shop::quiet::find[[]1[]] - unmeasured (verifier): *",
         ]
     )
