@@ -100,8 +100,8 @@ class Controller:
         named: list[str] = self._config.getoption("metricbench_merge")
         if not named:
             return
-        if len(self._writers) > 1:
-            raise pytest.UsageError("metricbench: --metricbench-merge: select one experiment; these are several")
+        if len(list(benches(self._config))) > 1:
+            raise pytest.UsageError("metricbench: --metricbench-merge: name one experiment; these are several")
         folders = [self._config.invocation_params.dir / name for name in named]
         try:
             merged = merge_stores(writer, [store_in(folder, bench.experiment.name) for folder in folders])
@@ -124,12 +124,12 @@ class Controller:
             found = self.find(nodeid)
             if found is not None:
                 selected.setdefault(found[0], set()).add(found[1])
-        systems = {bench: self._systems(bench) for bench in selected}
+        systems = self._systems(selected) if selected else None
         for bench in selected:
             self.open(bench)  # all, before any is begun: one that cannot be opened ends the session
         for bench, keys in selected.items():
             try:
-                run = ExperimentRun.begin(bench, self._writers[bench], keys, systems[bench])
+                run = ExperimentRun.begin(bench, self._writers[bench], keys, systems)
             except (StoreError, OSError) as error:
                 raise pytest.UsageError(f"metricbench: {error}") from None
             run.notes += self._notes
@@ -139,20 +139,19 @@ class Controller:
         if self._runs:
             self._stop_in_order()
 
-    def _systems(self, bench: Bench) -> frozenset[str] | None:
+    def _systems(self, selected: Iterable[Bench]) -> frozenset[str] | None:
+        """The coverage systems that the command line chose; None: all."""
         wanted: list[str] = self._config.getoption("metricbench_coverage")
-        if not wanted:
-            return None
-        known = [entry.id for entry in bench.experiment.coverage]
+        known = {entry.id for bench in selected for entry in bench.experiment.coverage}
         for system in wanted:
             if system not in known:
-                near = nearest(system, known)
+                near = nearest(system, sorted(known))
                 hint = f"; did you mean {near!r}?" if near else ""
                 raise pytest.UsageError(
-                    f"metricbench: --metricbench-coverage: {bench.experiment.path.name} has no coverage system "
-                    f"{system!r}{hint} (it has: {', '.join(known) or 'none'})"
+                    f"metricbench: --metricbench-coverage: there is no coverage system {system!r}{hint} "
+                    f"(there are: {', '.join(sorted(known)) or 'none'})"
                 )
-        return frozenset(wanted)
+        return frozenset(wanted) or None
 
     def _stop_in_order(self) -> None:
         """Make SIGTERM an orderly stop, like Ctrl-C: the summary is written and the workers are told."""
@@ -208,7 +207,8 @@ class Controller:
             for item in items:
                 if isinstance(item, AttemptItem):
                     self.open(item.spec.bench)
-        sort_items(items)
+        if not config.getoption("stepwise", False):  # it goes on where it stopped in the order of the files
+            sort_items(items)
 
     def plan(self, nodeids: Sequence[str]) -> Any:
         """The scheduler's slot for each id; None when none is an attempt."""
@@ -220,9 +220,9 @@ class Controller:
             return None
         last = (2, 0.0)
         slots = []
-        for entry in found:
+        for nodeid, entry in zip(nodeids, found, strict=True):
             if entry is None:
-                slots.append(Slot(last))
+                slots.append(Slot(last, affinity=nodeid.partition("::")[0]))  # its fixtures stay on one worker
                 continue
             bench, key = entry
             runner = bench.experiment.runner

@@ -1,5 +1,6 @@
 """What the tests of durability share."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +9,14 @@ from durability_lab import Lab
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
+def lab(pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     """A folder for an experiment; nothing that it started outlives the test."""
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        monkeypatch.delenv(name, raising=False)
+    # A module that is rewritten within a second must not be taken from its compiled file.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     folder = tmp_path / "lab"
     folder.mkdir()
-    made = Lab(folder)
+    made = Lab(folder, pytester)
     yield made
     made.kill_all()

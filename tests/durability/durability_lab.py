@@ -16,6 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
+# Imported once here, since a session in this process forgets the modules that it imported itself.
+import pytest_metricbench.opening
+import pytest_metricbench.scheduling
+import pytest_metricbench.session  # noqa: F401
+
 OTHERS: Final = (
     *("randomly", "rerunfailures", "repeat", "timeout", "html", "html_fixtures", "metadata", "pytest_cov", "sugar"),
     *("hypothesispytest", "cacheprovider"),
@@ -88,8 +95,9 @@ class Ended:
 class Lab:
     """An experiment in a folder."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, pytester: pytest.Pytester | None = None) -> None:
         self.path = path
+        self._pytester = pytester
         self._running: list[subprocess.Popen[bytes]] = []
 
     # ------------------------------------------------ making
@@ -113,7 +121,7 @@ class Lab:
     def copy(self, name: str) -> "Lab":
         """Another folder with the same content."""
         shutil.copytree(self.path, self.path.parent / name, symlinks=True)
-        return Lab(self.path.parent / name)
+        return Lab(self.path.parent / name, self._pytester)
 
     # ------------------------------------------------ running
 
@@ -140,8 +148,20 @@ class Lab:
         return Ended(status, (self.path.parent / f"{self.path.name}.log").read_text("utf-8", "replace"))
 
     def run(self, *args: str, env: dict[str, str] | None = None) -> Ended:
-        """A session to its end."""
+        """A session to its end, in a process of its own."""
         return self.end(self.start(*args, env=env))
+
+    def run_here(self, *args: str) -> Ended:
+        """A session to its end, in this process."""
+        assert self._pytester is not None
+        off = [part for plugin in OTHERS for part in ("-p", f"no:{plugin}")]
+        before = Path.cwd()
+        os.chdir(self.path)
+        try:
+            result = self._pytester.runpytest_inprocess(*off, f"--rootdir={self.path}", "experiment.yml", *args)
+        finally:
+            os.chdir(before)
+        return Ended(int(result.ret), result.stdout.str() + result.stderr.str())
 
     def kill_when(
         self, process: "subprocess.Popen[bytes]", holds: Callable[[], bool], kill: Callable[[int], object]
@@ -171,8 +191,8 @@ class Lab:
     def lines(self, name: str = "attempts.jsonl") -> list[dict[str, Any]]:
         """The whole lines of a journal."""
         path = self.store / name
-        whole = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")] if path.exists() else []
-        return [json.loads(line) for line in whole]
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
     def count(self, name: str = "attempts.jsonl") -> int:
         """How many whole lines a journal has."""

@@ -69,8 +69,10 @@ def goes_on(lab: Lab, undisturbed: Any, workers: int) -> None:
     assert lab.answer() == undisturbed
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("point", [0, 7, 13, ATTEMPTS - 1, END - 1])
+@pytest.mark.parametrize(
+    ("point", "workers"),
+    [(0, 0), (4, 0), (8, 0), (12, 0), (17, 0), (ATTEMPTS - 1, 0), (END - 1, 0), (3, 2), (12, 2), (ATTEMPTS - 1, 2)],
+)
 def test_a_killed_controller(lab: Lab, undisturbed: Any, point: int, workers: int) -> None:
     kill_at(lab, point, workers, lambda pid: os.kill(pid, signal.SIGKILL))
     goes_on(lab, undisturbed, workers)
@@ -115,7 +117,8 @@ def test_killed_again_and_again(lab: Lab, undisturbed: Any) -> None:
 
 
 def children(pid: int) -> list[int]:
-    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 def test_a_killed_worker(lab: Lab, undisturbed: Any) -> None:
@@ -135,5 +138,6 @@ def test_a_killed_worker(lab: Lab, undisturbed: Any) -> None:
     assert ended.status == 0, ended
     assert {record["outcome"] for record in lab.attempts().values()} == {"scored", "died"}
     assert set(lab.noted().values()) == {1}
-    assert lab.noted().total() == len(measured) + 2  # the one that was in flight, and the one that took its place
+    assert measured <= set(lab.noted())
+    assert ATTEMPTS <= lab.noted().total() <= ATTEMPTS + 1  # its agent may have been started and killed
     assert lab.answer() == undisturbed

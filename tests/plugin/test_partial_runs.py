@@ -270,7 +270,7 @@ def test_an_unknown_system_is_a_usage_error_with_the_nearest(lab, workers):
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         [
-            "ERROR: metricbench: --metricbench-coverage: experiment.yml has no coverage system 'gaols'; "
+            "ERROR: metricbench: --metricbench-coverage: there is no coverage system 'gaols'; "
             "did you mean 'goals'? *"
         ]
     )
