@@ -32,6 +32,8 @@ from pytest_metricbench.analysis.unions import design_on
 from pytest_metricbench.definition.experiment import Case, MutationScore
 
 Tables: TypeAlias = Mapping[tuple[str, MutationScore], PairTable]
+MOST_SWAPS: Final = 999
+"""Swapped labels say something beside the relabelled p and decide nothing: to .001 is close enough."""
 _DECIMALS: Final = 12
 
 
@@ -185,7 +187,8 @@ class Inference:
         inner = {name: np.searchsorted(rows, found) for name, found in strata.items()}
         side = self._tables[first, settings.mutation_score].side.rows(rows)
         purpose = f"{self._case}\0{first}\0{second}"
-        return LabelSwaps(one, other, design, inner, side, settings.permutation, settings.seed, purpose)
+        draws = min(settings.permutation, MOST_SWAPS)
+        return LabelSwaps(one, other, design, inner, side, draws, settings.seed, purpose)
 
     def _differences(
         self,

@@ -1,10 +1,7 @@
 """From results to the summary: the whole analysis, in the order in which its parts need each other."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Final
 
 from pytest_metricbench.analysis.choices import greedy_order
 from pytest_metricbench.analysis.completeness import baseline_check, coverage_failures, is_complete, problems
@@ -33,10 +30,6 @@ from pytest_metricbench.contracts import FORMAT_VERSION
 from pytest_metricbench.definition.experiment import Case, Experiment
 
 
-_WORKERS: Final = 2
-"""Cases analysed at a time: numpy counts and sorts without the interpreter's lock."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Analysed:
     """A case's summary, and what of it concerns the whole run."""
@@ -60,7 +53,11 @@ def summarize(results: Results, progress: Callable[[str], None] | None = None) -
     primary = primary_score(results)
     ks = computed_ks(experiment)
     settings = _settings(experiment, primary)
-    cases = _analyse_all(results, primary, ks, progress)
+    cases = {}
+    for number, case in enumerate(experiment.cases, start=1):
+        if progress is not None:
+            progress(f"analysing case {number} of {len(experiment.cases)}: {case.id}")
+        cases[case.id] = _analyse(results, case, primary, ks)
     summaries = adjusted({case_id: analysed.summary for case_id, analysed in cases.items()})
     return Summary(
         metricbench=FORMAT_VERSION,
@@ -75,24 +72,6 @@ def summarize(results: Results, progress: Callable[[str], None] | None = None) -
         cases=summaries,
         over_cases=over_cases(summaries, experiment.analysis),
     )
-
-
-def _analyse_all(
-    results: Results, primary: str, ks: tuple[int, ...], progress: Callable[[str], None] | None
-) -> dict[str, _Analysed]:
-    """Every case; two at a time where there is much to draw: each has random streams of its own."""
-    experiment = results.experiment
-    drawn = [case for case in experiment.cases if case.subsets and case.mutants] if experiment.coverage else []
-    # A single case on the thread that asked: a traceback, a profile or an interrupt then finds it there.
-    with ThreadPoolExecutor(_WORKERS) if len(drawn) > 1 else nullcontext() as pool:
-        waiting = {case.id: pool.submit(_analyse, results, case, primary, ks) for case in drawn} if pool else {}
-        found = {}
-        for number, case in enumerate(experiment.cases, start=1):
-            if progress is not None:
-                progress(f"analysing case {number} of {len(experiment.cases)}: {case.id}")
-            task = waiting.get(case.id)
-            found[case.id] = task.result() if task is not None else _analyse(results, case, primary, ks)
-    return found
 
 
 def computed_ks(experiment: Experiment) -> tuple[int, ...]:

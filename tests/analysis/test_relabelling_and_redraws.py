@@ -342,7 +342,7 @@ def test_differences_are_of_the_coefficients(monkeypatch: pytest.MonkeyPatch) ->
     exact = analysed(big_table(), permutation=9, bootstrap=20).comparisons[0].overall.kendall.p_swapped
     monkeypatch.setattr(label_swaps, "EXACT_TASKS", 2)
     drawn = analysed(big_table(), permutation=3999, bootstrap=20).comparisons[0].overall.kendall.p_swapped
-    assert drawn.value == pytest.approx(exact.value, abs=0.03)
+    assert drawn.value == pytest.approx(exact.value, abs=0.05)
 
 
 def test_three_systems_make_three_comparisons() -> None:
