@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_metricbench.analysis.reach import unreachable_warning
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.attempts import Performed
 from pytest_metricbench.collection import LEARNED, AttemptItem, benches, sort_items
@@ -126,6 +127,7 @@ class Controller:
                 selected.setdefault(found[0], set()).add(found[1])
         systems = self._systems(selected) if selected else None
         for bench in selected:
+            self._warn_of_the_rule(bench)
             self.open(bench)  # all, before any is begun: one that cannot be opened ends the session
         for bench, keys in selected.items():
             try:
@@ -138,6 +140,14 @@ class Controller:
             self._requests += run.expected_requests()
         if self._runs:
             self._stop_in_order()
+
+    def _warn_of_the_rule(self, bench: Bench) -> None:
+        """Say before anything is paid for that the kill rule cannot be reached with the attempts asked for."""
+        warning = unreachable_warning(bench.experiment)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if warning is not None and reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(f"metricbench: {warning}", yellow=True)
 
     def _systems(self, selected: Iterable[Bench]) -> frozenset[str] | None:
         """The coverage systems that the command line chose; None: all."""

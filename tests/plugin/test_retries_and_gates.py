@@ -139,3 +139,19 @@ def test_a_baseline_that_never_passes_in_a_later_run(lab):
     lab.run("experiment.yml")
     again = lab.run("experiment.yml", "-k", "quiet")
     assert again.ret == pytest.ExitCode.TESTS_FAILED
+
+
+# ---------------------------------------------------------------- the kill rule
+
+
+def test_a_rule_that_cannot_be_reached_is_told_before_anything_runs(lab, workers):
+    lab.make(analysis={"kill": {"rule": "fisher", "alpha": 0.05}})
+    text = lab.run("experiment.yml", *workers).stdout.str()
+    warning = text.index("can kill nothing")
+    assert warning < text.index("[100%]")
+    assert "2 against 2 attempts" in text
+
+
+def test_a_rule_that_can_be_reached_is_not_mentioned(lab):
+    lab.make(attempts=5, analysis={"kill": {"rule": "fisher", "alpha": 0.05}})
+    lab.run("experiment.yml").stdout.no_fnmatch_line("*can kill nothing*")

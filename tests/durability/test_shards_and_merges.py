@@ -1,0 +1,220 @@
+"""Shards on several machines, and their stores united: the answer of one run."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from durability_lab import Lab, no_fault
+
+ATTEMPTS = 24
+MERGE = "--metricbench-merge"
+
+
+def sharded(lab: Lab, count: int, **changed: object) -> list[Lab]:
+    """The experiment on as many machines, each with its shard run."""
+    labs = []
+    for number in range(1, count + 1):
+        machine = Lab(lab.path.parent / f"machine-{number}", lab._pytester)
+        machine.path.mkdir()
+        machine.make(**changed)
+        ended = machine.run_here(f"--metricbench-shard={number}/{count}")
+        assert ended.status == 0, ended
+        labs.append(machine)
+    return labs
+
+
+def stores(labs: list[Lab]) -> list[str]:
+    return [str(machine.store) for machine in labs]
+
+
+def test_five_shards_merged_equal_one_run(lab: Lab) -> None:
+    lab.make()
+    assert lab.run_here().status == 0
+    expected = lab.answer()
+    machines = sharded(lab, 5)
+    assert [machine.count() for machine in machines] == [5, 5, 5, 5, 4]
+    assert all(machine.noted().total() == machine.count() for machine in machines)
+    target = Lab(lab.path.parent / "target", lab._pytester)
+    target.path.mkdir()
+    target.make()
+    ended = target.run_here(MERGE, *stores(machines))
+    assert ended.status == 0, ended
+    no_fault(ended.out)
+    assert target.noted().total() == 0
+    assert target.answer() == expected
+    assert target.summary()["counts"]["reused"] == ATTEMPTS
+    assert target.left("attempts") == {record["trial_id"] for record in target.lines()}
+    again = target.run_here("--metricbench-cached-only")
+    assert again.status == 0, again
+    assert target.answer() == expected
+
+
+def test_coverage_that_a_shard_measured_is_not_measured_again(lab: Lab) -> None:
+    lab.make()
+    assert lab.run_here().status == 0
+    target = lab.copy("target")
+    shutil.rmtree(target.path / ".metricbench")
+    target.forget()
+    ended = target.run_here(MERGE, str(lab.store), "--metricbench-cached-only")
+    assert ended.status == 0, ended
+    assert (target.noted() + target.noted("covered.txt")).total() == 0
+    assert target.answer() == lab.answer()
+    assert target.summary()["counts"]["reused"] == ATTEMPTS
+
+
+def test_the_same_stores_again_change_nothing(lab: Lab) -> None:
+    machines = sharded(lab, 2)
+    lab.make()
+    assert lab.run_here(MERGE, *stores(machines)).status == 0
+    before = (lab.store / "attempts.jsonl").read_bytes()
+    ended = lab.run_here(MERGE, *stores(machines), *stores(machines))
+    assert ended.status == 0, ended
+    assert "took over 0 attempts" in ended.out
+    assert (lab.store / "attempts.jsonl").read_bytes() == before
+
+
+def test_conflicts_are_named_and_nothing_is_taken_over(lab: Lab) -> None:
+    machines = sharded(lab, 2)
+    ended = machines[1].run_here("-k", "t1")  # measured there too, by another attempt
+    assert ended.status == 0, ended
+    lab.make()
+    ended = lab.run_here(MERGE, *stores(machines))
+    assert ended.status == 4, ended
+    no_fault(ended.out)
+    assert "two different results of one key" in ended.out
+    flat = ended.out.replace("\n", "")
+    assert all(str(machine.store) in flat for machine in machines)
+    assert lab.count() == 0
+    assert not lab.left("attempts")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({"name": "other"}, "other"), ({"seed": 9}, "seed"), ({"case": {"baseline": {"params": {"x": 1}}}}, "baseline")],
+)
+def test_another_experiment_is_refused(lab: Lab, changed: dict[str, object], said: str) -> None:
+    machine = Lab(lab.path.parent / "machine", lab._pytester)
+    machine.path.mkdir()
+    machine.make(**changed)
+    assert machine.run_here().status == 0
+    (store,) = (machine.path / ".metricbench").glob("[a-z]*")
+    lab.make()
+    assert lab.run_here("-k", "t1").status == 0
+    before = (lab.store / "attempts.jsonl").read_bytes()
+    ended = lab.run_here(MERGE, str(store))
+    assert ended.status == 4, ended
+    no_fault(ended.out)
+    assert said in ended.out
+    assert (lab.store / "attempts.jsonl").read_bytes() == before
+
+
+def test_measured_beats_unmeasured_and_names_what_it_superseded(lab: Lab) -> None:
+    machine = lab.copy("machine")
+    machine.make()
+    assert machine.run_here().status == 0
+    lab.make()
+    lab.write("verify.sh", "exit 1\n")
+    assert lab.run_here().status == 1
+    before = lab.attempts()
+    lab.write("verify.sh", "".join(machine.path.joinpath("verify.sh").read_text()))
+    lab.run_here("-k", "baseline and t4")  # what was run is written with today's verifier
+    lab.forget()
+    ended = lab.run_here(MERGE, str(machine.store), "-k", "not t4")
+    assert ended.status in (0, 4), ended
+    if ended.status == 4:  # baseline::t4 was scored in both
+        assert "baseline::t4" in ended.out
+        return
+    assert lab.noted().total() == 0
+    assert all(lab.attempts()[name]["supersedes"] for name in before)
+
+
+CRAWLING = """
+import sys, time
+from pathlib import Path
+from pytest_metricbench.store import merging
+from pytest_metricbench.store.writing import StoreWriter
+
+copy = merging.copy_file
+
+def slowly(source, target):
+    copy(source, target)
+    with open(target, "r+b") as file:  # as far as a copy comes that is killed in the middle
+        file.truncate(max(0, file.seek(0, 2) - 1))
+    Path("half").write_text(str(target))
+    time.sleep(0.02)
+    target.unlink()
+    copy(source, target)
+
+merging.copy_file = slowly
+writer = StoreWriter(Path(sys.argv[1]))
+merging.merge_stores(writer, [Path(store) for store in sys.argv[2:]])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [0, 3, 11])
+def test_a_merge_that_was_killed_can_be_made_again(lab: Lab, point: int) -> None:
+    machines = sharded(lab, 2)
+    lab.make()
+    (lab.path / ".metricbench/lab").mkdir(parents=True)
+    script = lab.write("crawl.py", CRAWLING)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(lab.store), *stores(machines)], cwd=lab.path, start_new_session=True
+    )
+    half = lab.path / "half"
+    lab.kill_when(
+        process, lambda: lab.count() >= point and half.exists(), lambda pid: os.kill(pid, signal.SIGKILL)
+    )
+    assert lab.count() < ATTEMPTS
+    ended = lab.run_here(MERGE, *stores(machines))
+    assert ended.status == 0, ended
+    assert lab.noted().total() == 0
+    assert lab.summary()["counts"]["reused"] == ATTEMPTS
+    assert lab.count() == ATTEMPTS
+
+
+def test_a_damaged_store_is_refused_by_name(lab: Lab) -> None:
+    machines = sharded(lab, 2)
+    trace = next(machines[1].store.glob("attempts/*/*/*/*/trace.txt"))
+    trace.write_text("other")
+    lab.make()
+    ended = lab.run_here(MERGE, *stores(machines))
+    assert ended.status == 4, ended
+    assert str(trace.parent) in ended.out.replace("\n", "")
+    trace.write_text("a trace of the agent\n")
+    ended = lab.run_here(MERGE, *stores(machines))
+    assert ended.status == 0, ended
+    assert lab.noted().total() == 0
+
+
+def test_shards_by_durations_are_a_partition(lab: Lab) -> None:
+    lab.make()
+    assert lab.run_here().status == 0
+    durations = lab.write("durations.jsonl", (lab.store / "attempts.jsonl").read_text())
+    seen: list[str] = []
+    for number in (1, 2, 3):
+        shutil.rmtree(lab.path / ".metricbench")
+        ended = lab.run_here(f"--metricbench-shard={number}/3", f"--metricbench-durations={durations}")
+        assert ended.status == 0, ended
+        seen += lab.attempts()
+    assert len(seen) == len(set(seen)) == ATTEMPTS
+
+
+def test_durations_that_were_damaged_are_an_error_with_a_line(lab: Lab) -> None:
+    lab.make()
+    assert lab.run_here().status == 0
+    text = (lab.store / "attempts.jsonl").read_text()
+    first, rest = text.split("\n", 1)
+    record = json.loads(rest.split("\n", 1)[0])
+    damaged = rest.replace(f'"duration":{record["duration"]}', f'"duration":9{record["duration"]}', 1)
+    assert damaged != rest
+    durations = lab.write("durations.jsonl", f"{first}\n{damaged}")
+    ended = lab.run("--metricbench-shard=1/2", f"--metricbench-durations={durations}")
+    assert ended.status == 4, ended
+    assert f"{Path(durations).name}:2: " in ended.out
+    no_fault(ended.out)
