@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +188,30 @@ def test_wrong_keys_are_refused(make: Callable[..., Any], keys: dict[str, Any]) 
 
 def test_it_only_reads() -> None:
     assert not ToolCallCoverage.isolated
+
+
+# ---------------------------------------------------------------- half a trace
+
+
+def _of_a_died_attempt(request: CoverageRequest, name: str) -> CoverageRequest:
+    files = {
+        task: tuple(replace(file, outcome="died") if file.name == name else file for file in found)
+        for task, found in request.files.items()
+    }
+    return replace(request, files=files)
+
+
+def test_what_a_died_attempt_left_half_written_is_no_trace(
+    make: Callable[..., Any], request_for: Callable[..., CoverageRequest], workspace: Path
+) -> None:
+    system = make(ToolCallCoverage, tools=["a", "b"])
+    half = {"1/trajectory.json": trace("a"), "2/trajectory.json": trace("b")[:40]}
+    request = _of_a_died_attempt(request_for({"t": half}), "2/trajectory.json")
+    assert system.measure(request, workspace).value == 0.5
+    alone = _of_a_died_attempt(request_for({"u": {"1/trajectory.json": trace("b")[:40]}}), "1/trajectory.json")
+    assert "left no trajectory.json" in str(system.measure(alone, workspace).reason)
+
+
+def test_half_a_trace_of_a_scored_attempt_is_an_error(measure: Measure) -> None:
+    with pytest.raises(CoverageError, match=r"trajectory\.json"):
+        measure({"t": {"1/trajectory.json": trace("a")[:40]}}, tools=["a"])

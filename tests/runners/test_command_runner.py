@@ -322,3 +322,50 @@ def test_its_time_limit_is_its_timeout(make: Callable[..., Any]) -> None:
     assert make(CommandRunner, agent=sh("true"), timeout=7).time_limit == 7
     assert make(CommandRunner, agent=sh("true")).time_limit == 600
     assert make(CommandRunner, agent=sh("true")).rescore(None, None) is None
+
+
+# ---------------------------------------------------------------- what env says, and scoring again
+
+
+def test_a_command_that_env_does_not_find_is_no_dead_agent(perform: Perform) -> None:
+    outcome = perform(["/usr/bin/env", "nosuch-agent"], SCORED)
+    assert (outcome.kind, outcome.error and outcome.error.phase) == ("unmeasured", "setup")
+    assert outcome.error is not None
+    assert "nosuch-agent" in outcome.error.message
+
+
+@pytest.mark.parametrize("status", [125, 126, 127])
+def test_an_agent_that_ends_as_env_does_died(perform: Perform, status: int) -> None:
+    outcome = perform(["/usr/bin/env", "sh", "-c", f"echo not found >&2; exit {status}"], SCORED)
+    assert outcome.kind == "died"
+
+
+def test_scoring_again_runs_the_verifier_on_what_is_there(
+    make: Callable[..., Any], request_of: Callable[[], AttemptRequest], workspace: Path
+) -> None:
+    runner = make(CommandRunner, agent=sh("exit 9"), verifier=sh(f"test -f answer.txt && {SCORED}"))
+    workspace.mkdir(parents=True)
+    (workspace / "answer.txt").write_text("yes")
+    (workspace / "response.json").write_text('{"scores": {"reward": 0.0}}')
+    assert runner.rescore(request_of(), workspace) == Outcome.scored({"reward": 1.0, "tone": "polite"})
+    assert not (workspace / "agent.stdout").exists()
+
+
+def test_without_a_verifier_there_is_nothing_to_score_again(
+    make: Callable[..., Any], request_of: Callable[[], AttemptRequest], workspace: Path
+) -> None:
+    workspace.mkdir(parents=True)
+    assert make(CommandRunner, agent=sh(SCORED)).rescore(request_of(), workspace) is None
+
+
+def test_scoring_again_without_a_variable_it_needs(
+    make: Callable[..., Any],
+    request_of: Callable[[], AttemptRequest],
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("JUDGE_TOKEN", raising=False)
+    workspace.mkdir(parents=True)
+    runner = make(CommandRunner, agent=sh("true"), verifier=sh(SCORED), env={"JUDGE_TOKEN": None})
+    outcome = runner.rescore(request_of(), workspace)
+    assert (outcome.kind, outcome.error.phase) == ("unmeasured", "verifier")
