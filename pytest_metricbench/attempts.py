@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,13 +18,14 @@ from pytest_metricbench.contracts import (
     CaseRef,
     Json,
     Outcome,
+    Phase,
     TaskRef,
     VariantRef,
 )
 from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
 from pytest_metricbench.definition.scoring import contract_problem, status
-from pytest_metricbench.store.files import copy_file, digest_folder, files_match
+from pytest_metricbench.store.files import copy_file, digest_folder, files_match, no_room
 from pytest_metricbench.store.layout import Layout
 
 AttemptKey = tuple[str, str, str, int]
@@ -138,8 +139,9 @@ class Attempts:
         last, rescorable = standing.record, standing.state == "rescorable"
         new: list[AttemptRecord] = []
         for _ in range(1 + self._experiment.retries):
-            record = self._rescore(case, variant, task, last) if rescorable and last is not None else None
-            ended = False
+            record, ended = None, False
+            if rescorable and last is not None:
+                record, ended = self._rescore(case, variant, task, last)
             if record is None:
                 record, ended = self._run(case, variant, task, slot, None if last is None else last.trial_id)
             new.append(record)
@@ -148,28 +150,29 @@ class Attempts:
             last, rescorable = record, _verifier_failed(record)
         return Performed(new[-1], tuple(new))
 
-    def _rescore(self, case: Case, variant: Variant, task: Task, record: AttemptRecord) -> AttemptRecord | None:
+    def _rescore(
+        self, case: Case, variant: Variant, task: Task, record: AttemptRecord
+    ) -> tuple[AttemptRecord | None, bool]:
         """Score a copy of what an attempt left; None where the runner cannot, and the agent must run again.
 
-        The agent's work is paid for: what it left stays as it is until the new record is kept.
+        The agent's work is paid for: what it left stays as it is until the new record is kept, and where it could not
+        be copied the new record still speaks of it. The second value is as for :meth:`_run`.
         """
-        folder = f"{record.trial_id[:80]}.{secrets.token_hex(4)}"
+        folder, files = f"{record.trial_id[:80]}.{secrets.token_hex(4)}", record.files
         kept, copied = self._layout.left_by(record), self._layout.workspace(case.id, variant.id, task.id, folder)
-        runner = self._experiment.runner
-        try:
-            for name in record.files:
-                copy_file(kept / name, copied / name)
-            request = self._request(case, variant, task, record.attempt, record.trial_id, str(copied))
-            copied.mkdir(parents=True, exist_ok=True)
-            outcome = runner.rescore(request, copied)
-        except Exception as error:
-            message = f"the runner {runner.kind!r} raised:\n{''.join(traceback.format_exception(error)).strip()}"
-            outcome = Outcome.unmeasured(type(error).__name__, message, "verifier")
-        if outcome is None:
+        request = self._request(case, variant, task, record.attempt, record.trial_id, str(copied))
+        answer, ended = self._guarded(lambda: _copy_work(kept, copied, files), "verifier")
+        is_copied = answer is None
+        if is_copied:
+            answer, ended = self._guarded(lambda: self._experiment.runner.rescore(request, copied), "verifier")
+        if answer is None or not is_copied:
             shutil.rmtree(copied, ignore_errors=True)
-            return None
-        outcome, files = _with_files(self._checked(_as_outcome(outcome, runner.kind)), str(copied))
-        return replace(
+        if answer is None:
+            return None, False
+        outcome = self._checked(_as_outcome(answer, self._experiment.runner.kind))
+        if is_copied:
+            outcome, files = _with_files(outcome, str(copied))
+        scored = replace(
             record,
             outcome=outcome.kind,
             scores=dict(outcome.scores),
@@ -177,8 +180,9 @@ class Attempts:
             verifier=self._fingerprints.verifier(),
             files=files,
             supersedes=record.trial_id,
-            folder=folder,
+            folder=folder if is_copied else record.folder,
         )
+        return scored, ended
 
     def _request(
         self, case: Case, variant: Variant, task: Task, slot: int, trial_id: str, workspace: str
@@ -205,7 +209,7 @@ class Attempts:
         began = perf_counter()
         outcome, ended = self._outcome(request, Path(workspace))
         duration = round(perf_counter() - began, 6)
-        outcome, files = _with_files(self._checked(outcome), workspace)
+        outcome, files = _with_files(self._checked(_where_room_is(outcome, Path(workspace))), workspace)
         record = AttemptRecord(
             case=case.id,
             variant=variant.id,
@@ -227,21 +231,33 @@ class Attempts:
         return record, ended
 
     def _outcome(self, request: AttemptRequest, workspace: Path) -> tuple[Outcome, bool]:
-        """What the runner says, and whether something outside ended it: pytest-timeout, whose clock runs once."""
+        """What the runner says, and whether something outside ended it."""
         runner = self._experiment.runner
-        try:
-            if not runner.makes_workspace:
+        if not runner.makes_workspace:
+            try:
                 workspace.mkdir(parents=True)
-            outcome = runner.run(request, workspace)
+            except OSError as error:
+                message = f"the workspace cannot be made: {error}"
+                return Outcome.unmeasured(type(error).__name__, message, "setup"), False
+        answer, ended = self._guarded(lambda: runner.run(request, workspace), "setup")
+        return _as_outcome(answer, runner.kind), ended
+
+    def _guarded(self, ask: Callable[[], object], phase: Phase) -> tuple[object, bool]:
+        """What a call gives, or else an unmeasured outcome; and whether something outside ended it.
+
+        That is pytest-timeout, whose clock runs once an item.
+        """
+        try:
+            return ask(), False
         except KeyboardInterrupt:
             raise
         except Exception as error:  # a runner's fault says nothing about the agent
-            message = f"the runner {runner.kind!r} raised:\n{''.join(traceback.format_exception(error)).strip()}"
-            return Outcome.unmeasured(type(error).__name__, message, "setup"), False
+            raised = "".join(traceback.format_exception(error)).strip()
+            message = f"the runner {self._experiment.runner.kind!r} raised:\n{raised}"
+            return Outcome.unmeasured(type(error).__name__, message, phase), False
         except BaseException as error:  # pytest's own exceptions are of this kind
-            message = f"the attempt was ended by {''.join(traceback.format_exception_only(error)).strip()}"
-            return Outcome.unmeasured(type(error).__name__, message, "setup"), True
-        return _as_outcome(outcome, runner.kind), False
+            raised = "".join(traceback.format_exception_only(error)).strip()
+            return Outcome.unmeasured(type(error).__name__, f"the attempt was ended by {raised}", phase), True
 
     def _checked(self, outcome: Outcome) -> Outcome:
         if outcome.kind != "scored":
@@ -260,6 +276,27 @@ def _verifier_failed(record: AttemptRecord) -> bool:
     return record.error is not None and record.error.phase in ("verifier", "contract")
 
 
+def _copy_work(kept: Path, copied: Path, names: Collection[str]) -> Outcome | None:
+    """Copy the files that an attempt left; gives what is wrong where that is not possible."""
+    try:
+        copied.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            copy_file(kept / name, copied / name)
+    except OSError as error:
+        message = f"what the attempt left cannot be copied to score it again: {error}"
+        return Outcome.unmeasured(type(error).__name__, message, "verifier")
+    return None
+
+
+def _where_room_is(outcome: Outcome, workspace: Path) -> Outcome:
+    """The outcome, unless the disk is full: then whatever went wrong says nothing about the agent or its verifier."""
+    problem = None if outcome.kind == "scored" else no_room(workspace)
+    if problem is None:
+        return outcome
+    phase = outcome.error.phase if outcome.kind == "unmeasured" and outcome.error is not None else "setup"
+    return Outcome.unmeasured("NoRoom", f"{problem}; make room and run the same command again", phase)
+
+
 def _as_outcome(answer: object, kind: str) -> Outcome:
     """What a runner of somebody else's returned, held to the contract."""
     if isinstance(answer, Outcome):
@@ -273,7 +310,7 @@ def _with_files(outcome: Outcome, workspace: str) -> tuple[Outcome, dict[str, st
     if os.path.islink(workspace):  # whatever it leads to, and was scored, is not what the attempt left
         if outcome.kind == "scored":
             message = f"the workspace {workspace} was replaced by a link"
-            outcome = Outcome.unmeasured("ContractError", message, "contract")
+            outcome = Outcome.unmeasured("ContractError", message, "agent")  # nothing is left to score again
         return outcome, {}
     if not os.path.isdir(workspace):
         return outcome, {}

@@ -36,6 +36,7 @@ from pytest_metricbench.measuring import (
     measure_requests,
     plan_coverage,
 )
+from pytest_metricbench.store.files import files_match
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.reading import read_store
 from pytest_metricbench.store.writing import StoreWriter
@@ -142,6 +143,8 @@ class ExperimentRun:
     coverage_absent: dict[CoverageKey, str] = field(default_factory=dict)
     coverage_reused: set[CoverageKey] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    damaged: list[AttemptKey] = field(default_factory=list)
+    """Attempts that ran again since files that they had left were missing or had changed."""
 
     @classmethod
     def begin(
@@ -218,11 +221,28 @@ class ExperimentRun:
             known = self.writer.contents.attempts.get(key)
             supersedes = None if known is None else known.trial_id
             linked = record if record.supersedes == supersedes else replace(record, supersedes=supersedes)
+            if known is not None and self._was_damaged(known, linked):
+                self.damaged.append(key)
             self.writer.add_attempt(linked)
-            if known is not None and known.files:
+            layout = self.writer.layout
+            if known is not None and known.files and layout.left_by(known) != layout.left_by(linked):
                 self.writer.set_aside(known)
         self.arrived[key] = not records
         return status if records else "reused"
+
+    def _was_damaged(self, known: AttemptRecord, new: AttemptRecord) -> bool:
+        """Whether an attempt ran again although nothing has changed but the files that it had left."""
+        if known.outcome == "unmeasured" or not known.files or known.fingerprint != new.fingerprint:
+            return False
+        return new.trial_id != known.trial_id and not files_match(self.writer.layout.left_by(known), known.files)
+
+    def _note_damage(self) -> None:
+        if self.damaged:
+            case, variant, task, slot = self.damaged[0]
+            more = f" and {len(self.damaged) - 1} more" if len(self.damaged) > 1 else ""
+            named = f"{case}::{variant}::{task}[{slot}]{more}"
+            self.notes.append(f"ran again, since files that it had left were missing or had changed: {named}")
+            self.damaged.clear()
 
     def missing(self) -> Iterator[AttemptKey]:
         """Selected attempts without an outcome."""
@@ -298,13 +318,16 @@ class ExperimentRun:
             self.part,
         )
 
-    def conclude(self) -> tuple[Summary, Path]:
+    def conclude(self, progress: Callable[[str], None] | None = None) -> tuple[Summary, Path]:
         """Analyse, and write the summary: as the whole answer only when every attempt has an outcome.
+
+        ``progress`` is told what is analysed, which can take a while.
 
         Raises:
             StoreError: the store cannot be written.
         """
-        summary = summarize(self.results())
+        self._note_damage()
+        summary = summarize(self.results(), progress)
         partial = bool(self.outside) or next(self.missing(), None) is not None or self._lacks_coverage()
         return summary, self.writer.write_summary(summary_to_json(summary), partial=partial)
 

@@ -29,7 +29,7 @@ from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.reporting.junit import coverage_properties
-from pytest_metricbench.reporting.progress import CounterLine, Progress
+from pytest_metricbench.reporting.progress import PassingLine, Progress
 from pytest_metricbench.reporting.words import Words
 from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
@@ -337,10 +337,10 @@ class Controller:
         plan = run.plan_coverage()
         expected = run.expected_requests()
         self._requests += len(plan.requests) - expected
-        counter = CounterLine(self._config, len(plan.requests))
-        with closing(run.measure_coverage(plan, counter.show)) as answers:
+        line, total = PassingLine(self._config), len(plan.requests)
+        with closing(run.measure_coverage(plan, lambda done: line.show(f"coverage {done}/{total}"))) as answers:
             for planned, record, reused in answers:
-                counter.clear()
+                line.clear()
                 self._report_request(run, planned, record, reused)
                 self._heed_stops()
 
@@ -376,9 +376,11 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Analyse, write the summaries, close the stores, and let what is not green show in the exit status."""
+        line = PassingLine(self._config)
         for run in self._runs.values():
             try:
-                summary, path = run.conclude()
+                summary, path = run.conclude(line.show)
+                line.clear()
                 self._summaries.append((run, summary, path))
             except StoreError as error:
                 self._stop(str(error))

@@ -10,7 +10,7 @@ not, and the p is then at most .05 in up to a fifth of experiments without a dif
 given beside the p of relabelled tasks (:mod:`.inference`) and never decides alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from pytest_metricbench.analysis.correlation import FloatArray, IntArray
 from pytest_metricbench.analysis.detection import BoolArray
-from pytest_metricbench.analysis.draws import stream
+from pytest_metricbench.analysis.draws import Rng, stream
 from pytest_metricbench.analysis.goal_sets import GoalSets
 from pytest_metricbench.analysis.many_coefficients import dense_levels
 from pytest_metricbench.analysis.strata import Side, Strata, coefficients_many
@@ -97,7 +97,7 @@ class LabelSwaps:
         return (far + added) / (len(defined) + added)
 
 
-def _masks(tasks: int, draws: int, step: int, rng: np.random.Generator) -> Iterator[BoolArray]:
+def _masks(tasks: int, draws: int, step: int, rng: Rng) -> Iterator[BoolArray]:
     """Which tasks are swapped, shape (tasks, some): all masks, or random ones."""
     if tasks <= EXACT_TASKS:
         every = np.arange(2**tasks)
@@ -107,12 +107,3 @@ def _masks(tasks: int, draws: int, step: int, rng: np.random.Generator) -> Itera
     for start in range(0, draws, step):
         bits: npt.NDArray[np.int64] = rng.integers(0, 2, (min(step, draws - start), tasks))
         yield bits.T == 1
-
-
-def holm(p_values: Mapping[tuple[str, ...], float]) -> dict[tuple[str, ...], float]:
-    """Adjusted p values of a family of tests (Holm 1979): each is at most the chance of any false rejection."""
-    adjusted, least = {}, 0.0
-    for rank, (key, p) in enumerate(sorted(p_values.items(), key=lambda entry: entry[1])):
-        least = max(least, min(1.0, (len(p_values) - rank) * p))
-        adjusted[key] = least
-    return adjusted

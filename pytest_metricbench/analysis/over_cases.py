@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from pytest_metricbench.analysis.draws import stream
+from pytest_metricbench.analysis.families import holm
 from pytest_metricbench.analysis.figures import (
     Comparison,
     Correlation,
@@ -20,7 +21,6 @@ from pytest_metricbench.analysis.figures import (
     OverCases,
     OverCasesFigure,
 )
-from pytest_metricbench.analysis.label_swaps import holm
 from pytest_metricbench.analysis.many_coefficients import METHODS
 from pytest_metricbench.analysis.strata import OVERALL
 from pytest_metricbench.analysis.summary import CaseSummary

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pytest_metricbench.analysis.correlation import FloatArray, IntArray
 from pytest_metricbench.analysis.detection import BoolArray, Tallies, fisher_p
+from pytest_metricbench.analysis.draws import Rng
 from pytest_metricbench.analysis.many_coefficients import dense_levels
 from pytest_metricbench.analysis.strata import Side
 from pytest_metricbench.analysis.unions import Design, WordArray, packed
@@ -76,7 +77,7 @@ class AttemptRedraws:
         """Whether a redraw can differ from what is there."""
         return bool(self._base_noisy.any() or self._noisy.any())
 
-    def draw(self, draws: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    def draw(self, draws: int, rng: Rng) -> tuple[IntArray, IntArray]:
         """Passes of the baseline, shape (draws, tasks), and of the mutants, shape (draws, mutants, tasks)."""
         tallies = self._tallies
         return (
@@ -85,7 +86,7 @@ class AttemptRedraws:
         )
 
 
-def _redrawn(passed: IntArray, n: IntArray, noisy: BoolArray, draws: int, rng: np.random.Generator) -> IntArray:
+def _redrawn(passed: IntArray, n: IntArray, noisy: BoolArray, draws: int, rng: Rng) -> IntArray:
     found = np.broadcast_to(passed, (draws, *passed.shape)).copy()
     found[:, noisy] = rng.binomial(n[noisy], passed[noisy] / n[noisy], (draws, int(np.count_nonzero(noisy))))
     return found
@@ -117,14 +118,14 @@ class CaseRedraws:
         self._attempts = AttemptRedraws(tallies)
         self._present = tallies.present
 
-    def draw(self, draws: int, rng: np.random.Generator) -> Iterator[Redrawn]:
+    def draw(self, draws: int, rng: Rng) -> Iterator[Redrawn]:
         """``draws`` redrawn cases, some at a time."""
         mutants, tasks = self._present.shape
         step = max(1, _NUMBERS // max(1, mutants * tasks, len(self._design.members) * max(4, mutants // 8)))
         for start in range(0, draws, step):
             yield self._some(min(step, draws - start), rng)
 
-    def _some(self, draws: int, rng: np.random.Generator) -> Redrawn:
+    def _some(self, draws: int, rng: Rng) -> Redrawn:
         places, mutants = len(self._places), len(self._present)
         filled = rng.integers(0, places, (draws, places))
         drawn = rng.integers(0, mutants, (draws, mutants))

@@ -17,7 +17,7 @@ import numpy as np
 
 from pytest_metricbench.analysis.correlation import FloatArray, IntArray
 from pytest_metricbench.analysis.detection import BoolArray
-from pytest_metricbench.analysis.draws import stream
+from pytest_metricbench.analysis.draws import Rng, stream
 from pytest_metricbench.analysis.goal_sets import GoalSets
 from pytest_metricbench.analysis.many_coefficients import METHODS, compact
 from pytest_metricbench.analysis.strata import Side, Strata, coefficients_many
@@ -50,7 +50,7 @@ class Tail:
     exact: bool
 
 
-def relabellings(tasks: int, draws: int, rng: np.random.Generator) -> tuple[Iterator[IntArray], bool]:
+def relabellings(tasks: int, draws: int, rng: Rng) -> tuple[Iterator[IntArray], bool]:
     """Permutations of the tasks, shape (some, tasks) at a time, and whether these are all there are."""
     if tasks <= EXACT_TASKS:
         every = np.array(list(itertools.permutations(range(tasks))), dtype=np.int64).reshape(math.factorial(tasks), -1)

@@ -21,23 +21,22 @@ class Progress:
             self._reporter.tests_count = tests
 
 
-class CounterLine:
-    """``coverage 12/61`` on a terminal while a request is awaited; nothing where output is not a terminal."""
+class PassingLine:
+    """A line on a terminal that says what goes on, and gives way; nothing where output is not a terminal."""
 
-    def __init__(self, config: pytest.Config, total: int) -> None:
-        """Count to ``total``."""
+    def __init__(self, config: pytest.Config) -> None:
+        """Nothing is shown yet."""
         self._reporter: Final = config.pluginmanager.get_plugin("terminalreporter")
-        self._total: Final = total
         self._shown = False
 
-    def show(self, done: int) -> None:
-        """Show how many requests are done."""
+    def show(self, text: str) -> None:
+        """Show this instead of what was shown before."""
         reporter = self._reporter
         if reporter is None or not reporter.isatty or reporter.verbosity < 0:
             return
         if not self._shown:
             reporter.ensure_newline()
-        reporter.rewrite(f"coverage {done}/{self._total}", erase=True)
+        reporter.rewrite(text, erase=True)
         self._shown = True
 
     def clear(self) -> None:

@@ -6,9 +6,13 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from pytest_metricbench.digests import digest_stream
 from pytest_metricbench.plain_files import open_regular, replace_file
+
+LITTLE_ROOM: Final = 32 << 10
+"""Bytes of free disk space below which a failure is taken for one of the disk."""
 
 
 def regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -91,6 +95,25 @@ def copy_file(source: Path, target: Path) -> None:
             except BaseException:
                 target.unlink()
                 raise
+
+
+def no_room(folder: Path) -> str | None:
+    """Why nothing can be written below a folder, which need not exist; None where it can.
+
+    Less than :data:`LITTLE_ROOM` counts as nothing: who could not write a file may have removed the half of it.
+    """
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return None
+    if disk.f_flag & os.ST_RDONLY:
+        return f"{folder}: the file system is read-only"
+    free = disk.f_bavail if os.geteuid() else disk.f_bfree
+    if free * disk.f_frsize < LITTLE_ROOM:
+        return f"{folder}: no space is left on the disk"
+    return f"{folder}: the disk can hold no more files" if disk.f_files and not disk.f_ffree else None
 
 
 def write_whole(path: Path, text: str) -> None:

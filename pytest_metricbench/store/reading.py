@@ -51,6 +51,16 @@ def read_store(root: Path) -> Contents:
         contents.take(attempt)
     for request in _records(contents.layout.coverage, coverage_from_line):
         contents.coverage[request.key] = request
+    if not contents.attempts and contents.layout.summary.exists():
+        contents.warnings.append(
+            f"{contents.layout.attempts}: there is no attempt in it although the store has the summary of a whole run; "
+            "all of them run again"
+        )
+    if not contents.coverage and next(contents.layout.root.glob("coverage/*/*/*"), None) is not None:
+        contents.warnings.append(
+            f"{contents.layout.coverage}: there is no result in it although the store has folders of requests; all of "
+            "them are measured again"
+        )
     for path in (contents.layout.attempts, contents.layout.coverage):
         if has_torn_line(path):
             contents.warnings.append(f"{path}: the last line is torn (a crash while it was written) and is dropped")

@@ -5,13 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from results_builder import UNMEASURED, CaseTable, build
 from test_goal_sets import GOALS, SUBSETS, TASKS, outcomes
 
-from pytest_metricbench.analysis.figures import Correlation
+from pytest_metricbench.analysis.figures import Coefficient, Correlation
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.analysis.summary_json import summary_from_json, summary_to_json
+from pytest_metricbench.definition.experiment import KillRule
 from pytest_metricbench.reporting.terminal import section_lines
 
 PAIRS = {name: members for name, members in SUBSETS.items() if len(members) == 2}
@@ -189,3 +192,48 @@ def test_part_of_an_experiment_draws_nothing_of_what_is_outside() -> None:
         assert figure.outside
     assert case.correlation["sys"]["kill_share"].size_control.gain.outside
     assert case.reliability["kill_share"].overall.outside
+
+
+entry = st.sampled_from([0, 1, 1, None, UNMEASURED, "missing", "outside"])
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_anything_makes_a_summary(data: st.DataObject) -> None:
+    """Any outcomes, goals, gaps and rules: figures have a value or a reason, and the text reads back."""
+    tasks = [f"t{number}" for number in range(data.draw(st.integers(1, 9)))]
+    attempts = {task: data.draw(st.integers(1, 4)) for task in tasks}
+    likely = st.sampled_from([0, 1]) if data.draw(st.booleans()) else entry
+    names = ["baseline", *(f"m{number}" for number in range(data.draw(st.integers(0, 4))))]
+    variants = {v: {t: data.draw(st.lists(likely, min_size=n, max_size=n)) for t, n in attempts.items()} for v in names}
+    sets = data.draw(st.lists(st.lists(st.sampled_from(tasks), min_size=1, unique=True), max_size=8))
+    subsets = {f"s{number}": members for number, members in enumerate(sets)}
+    goals = {
+        system: {task: [*data.draw(st.lists(st.sampled_from("abcdef"), unique=True)), "z"] for task in tasks}
+        for system in ("one", "two")
+    }
+    plain = {"plain": {name: data.draw(st.floats(0, 1)) for name in subsets if data.draw(st.booleans())}}
+    table = CaseTable(variants, subsets, plain, goals, controls=names[4:])
+    rule = data.draw(st.sampled_from([KillRule(), KillRule("fisher", 0.3), KillRule("fisher", None, 0.4)]))
+    draws = data.draw(st.sampled_from([1, 2, 30]))
+    given_results = build(table, rule=rule, permutation=draws, bootstrap=draws, part="x")
+    gone = data.draw(st.sets(st.sampled_from(sorted(given_results.coverage)))) if given_results.coverage else set()
+    coverage = {key: record for key, record in given_results.coverage.items() if key not in gone}
+    summary = summarize(replace(given_results, coverage=coverage))
+    assert summary_from_json(summary_to_json(summary)) == summary
+    for by_score in summary.cases["c"].correlation.values():
+        for found in by_score.values():
+            for correlation in (found.overall, *found.by_size.values()):
+                for figure in (correlation.pearson, correlation.spearman, correlation.kendall):
+                    check_figure(figure)
+
+
+def check_figure(figure: Coefficient) -> None:
+    if figure.value is None:
+        assert figure.p.value is None
+        return
+    assert -1 <= figure.value <= 1
+    assert figure.p.value is None or 0 < figure.p.value <= 1
+    assert (figure.interval is None) == (figure.interval_reason is not None)
+    if figure.interval is not None:
+        assert -1 <= figure.interval[0] <= round(figure.value, 12) <= figure.interval[1] <= 1

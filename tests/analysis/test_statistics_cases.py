@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,27 @@ def test_end_to_end(case: dict[str, Any]) -> None:
             else:
                 assert figure.value is None
                 assert figure.reason
+    check_largest_drops(case, subsets, covered)
+
+
+def check_largest_drops(case: dict[str, Any], subsets: dict[str, list[str]], covered: dict[str, float]) -> None:
+    """The largest clipped drop: a score that the product does not have, since an unchanged agent scores high in it."""
+    given, expected = case["input"], case["expected"]
+
+    def rate(row: list[float | None]) -> Fraction:
+        return Fraction(sum(value == 1 for value in row), len(row))
+
+    scores = []
+    for tasks in subsets.values():
+        drops = [
+            max(max(Fraction(0), rate(given["baseline"][t]) - rate(mutant[t])) for t in tasks)
+            for mutant in given["mutants"].values()
+        ]
+        scores.append(float(sum(drops) / len(drops)))
+    assert scores == [close(case, value) for value in expected["mutant_max_drop"]]
+    wanted = expected["by_rule"]["max_drop"]
+    x, y = np.array(list(covered.values())), np.array([round(score, 12) for score in scores])
+    check_coefficients(case, {name: wanted.get(name) for name in ("pearson", "spearman", "kendall_tau_b")}, x, y)
 
 
 # ---------------------------------------------------------------- correlation, size, permutation

@@ -32,8 +32,8 @@ sys.addaudithook(note)
 def complete(lab: Lab) -> bytes:
     """A complete store; gives the bytes of the summary of a run that took everything from it."""
     lab.write("policy.md", "Be polite.\n")
-    lab.make(case={"inputs": ["policy.md", "*.txt"]})
-    lab.write("notes.txt", "part of a glob\n")
+    lab.make(case={"inputs": ["policy.md", "*.note"]})
+    lab.write("glob.note", "part of a glob\n")
     assert lab.run_here().status == 0
     shutil.rmtree(lab.store / "interrupted", ignore_errors=True)
     assert lab.run_here().status == 0
@@ -67,8 +67,9 @@ def test_the_same_bytes_without_agent_verifier_coverage_inputs_and_path(lab: Lab
     assert (other.store / "summary.json").read_bytes() == expected
     started = other.path / "started.txt"
     lines = started.read_text().splitlines() if started.exists() else []
-    assert all("execnet" in line or "-c" in line for line in lines), lines
-    assert sum(line.startswith("subprocess.Popen") for line in lines) == workers
+    # pytest-xdist starts its workers, and asks for the name of the processor
+    assert all("-c" in line or "uname" in line for line in lines), lines
+    assert sum("'-c'" in line for line in lines) == workers
     after = everything(other.store)
     assert {name: content for name, content in after.items() if name not in ("summary.json", "lock")} == {
         name: content for name, content in before.items() if name != "lock"
@@ -136,16 +137,15 @@ def test_what_is_stale_is_named_with_its_reason(lab: Lab, what: str) -> None:
     keys, files, reason = stale_cases()[what]
     complete(lab)
     before = (lab.store / "attempts.jsonl").read_bytes()
-    case = {"inputs": ["policy.md", "*.txt"], **keys.pop("case", {})}  # type: ignore[dict-item]
+    case = {"inputs": ["policy.md", "*.note"], **keys.pop("case", {})}  # type: ignore[dict-item]
     lab.define(case=case, **keys)
     for name, text in files.items():
         lab.write(name, text)
     ended = lab.run_here(ONLY, "-v")
     assert ended.status == 1, ended
     no_fault(ended.out)
-    assert f"not measured: {reason}" in ended.out
     touched = 8 if what == "params" else 22 if what == "verifier" else 24
-    assert ended.out.count(f"not measured: {reason}") == touched
+    assert ended.out.count(f"\nnot measured: {reason}") == touched
     assert (lab.noted() + lab.noted("verified.txt") + lab.noted("covered.txt")).total() == 0
     assert (lab.store / "attempts.jsonl").read_bytes() == before
 
@@ -188,7 +188,7 @@ def test_coverage_is_measured_from_saved_evidence_without_the_agent(lab: Lab) ->
     complete(lab)
     shutil.rmtree(lab.store / "coverage")
     (lab.store / "coverage.jsonl").unlink()
-    for name in ("agent.sh", "verify.sh", "policy.md", "notes.txt"):
+    for name in ("agent.sh", "verify.sh", "policy.md", "glob.note"):
         (lab.path / name).unlink()
     before = (lab.store / "attempts.jsonl").read_bytes()
     ended = lab.run_here(ATTEMPTS_ONLY)

@@ -71,6 +71,8 @@ def test_a_workspace_that_cannot_be_made(lab: Lab) -> None:
     assert result.ret == 1
     assert lab.counts() == {"declared": 2, "unmeasured": 2}
     assert {record["error"]["phase"] for record in lab.attempts().values()} == {"setup"}
+    no_fault(result.stdout.str())
+    assert "the workspace cannot be made" in result.stdout.str()
 
 
 # ---------------------------------------------------------------- a full disk
@@ -120,9 +122,10 @@ def test_a_journal_that_cannot_grow_ends_the_run_and_the_next_one_goes_on(
     no_fault(again.stdout.str())
     whole = (small / "lab" / "attempts.jsonl").read_text()
     assert whole.startswith(kept)
-    assert whole.count("\n") == 200
+    without_room = kept.count('"type":"NoRoom"')  # who dies while the disk is full may have died of that
+    assert whole.count("\n") == 200 + without_room
     counts = json.loads((small / "lab" / "summary.json").read_text())["counts"]
-    assert (counts["died"], counts["reused"]) == (200, kept.count("\n"))
+    assert (counts["died"], counts["reused"]) == (200, kept.count("\n") - without_room)
 
 
 def test_a_coverage_result_that_has_no_room(lab: Lab, small: Path) -> None:
@@ -140,6 +143,26 @@ def test_a_coverage_result_that_has_no_room(lab: Lab, small: Path) -> None:
     again = lab.run("experiment.yml", f"--metricbench-store={small}")
     assert again.ret == 0, again.stdout.str()
     assert "4 reused" in again.stdout.str()
+
+
+def test_no_room_to_score_kept_work_again(lab: Lab, small: Path) -> None:
+    """What the agent did is paid for: it is not lost where it cannot be copied."""
+    agent = "open('work', 'w').write('x' * 60_000)\n"
+    lab.write("verify.py", "raise SystemExit('out of order')\n")
+    lab.make(agent, command=True, tasks=["t1"], mutants=[], runner={"verifier": ["{python}", "verify.py"]})
+    arguments = ("experiment.yml", f"--metricbench-store={small}")
+    assert lab.run(*arguments).ret == 1
+    lab.write("verify.py", "open('response.json', 'w').write('{\"scores\": {\"reward\": 1}}')\n")
+    result = lab.run(*arguments)
+    assert result.ret == 1
+    no_fault(result.stdout.str())
+    assert "what the attempt left cannot be copied to score it again: [Errno 28]" in result.stdout.str()
+    make_room(small)
+    assert lab.run(*arguments).ret == 0
+    lines = [json.loads(line) for line in (small / "lab" / "attempts.jsonl").read_text().splitlines()]
+    assert [line["outcome"] for line in lines] == ["unmeasured", "unmeasured", "scored"]
+    assert len({line["trial_id"] for line in lines}) == 1  # the agent ran once
+    assert "work" in lines[-1]["files"]
 
 
 @pytest.mark.slow

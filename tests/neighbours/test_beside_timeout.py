@@ -96,3 +96,20 @@ def test_the_coverage_phase_is_under_no_limit_of_items(lab: Lab) -> None:
     ended = lab.run_apart("experiment.yml", "--timeout=1", beside=["timeout"])
     assert ended.status == 0, ended
     assert lab.requests()["slow[pool]"]["value"] == 0.5
+
+
+def test_a_slow_verifier_that_scores_kept_work_again(lab: Lab) -> None:
+    """The agent's work is not run again for it, and the attempt is on record all the same."""
+    lab.write("verify.py", "raise SystemExit('out of order')\n")
+    verified = {"verifier": ["{python}", "verify.py"]}
+    make(lab, "command", tasks=["quick"], runner=verified)
+    assert lab.run("experiment.yml").ret == 1
+    lab.write("verify.py", "import time\n\ntime.sleep(60)\n")
+    ended = lab.run_apart("experiment.yml", "--timeout=2", beside=["timeout"])
+    assert ended.status == 1, ended
+    assert ended.seconds < 30
+    no_fault(ended.out)
+    assert "pytest-timeout" in lab.attempts()["baseline::quick[1]"]["error"]["message"]
+    lab.write("verify.py", "open('response.json', 'w').write('{\"scores\": {\"reward\": 1}}')\n")
+    assert lab.run("experiment.yml").ret == 0
+    assert len({line["trial_id"] for line in lab.journal()}) == 1  # one run of the agent

@@ -22,7 +22,11 @@ def test_without_a_relation_p_is_small_as_often_as_it_says(setting: relabelling.
     assert sum(p["naive"] <= 0.05 for p in found) / FEW > 0.15, "what the naive p says of the same experiments"
 
 
-@pytest.mark.parametrize("setting", intervals.SETTINGS[:4], ids=lambda s: f"{s.tasks} tasks, {s.sizes}, {s.noisy}")
+@pytest.mark.parametrize(
+    "setting",
+    [intervals.SETTINGS[index] for index in (0, 2, 3)],
+    ids=lambda s: f"{s.tasks} tasks, {s.sizes}, {s.noisy}",
+)
 def test_intervals_hold_what_pools_of_this_kind_have(setting: intervals.Setting) -> None:
     found = {seed: intervals.experiment(setting, seed, draws=200) for seed in range(200)}
     for method in intervals.METHODS:
