@@ -50,6 +50,8 @@ AttemptKey = tuple[str, str, str, int]
 CoverageKey = tuple[str, str, str]
 
 _FAILED: Final = "it failed the last time"
+DAMAGED: Final = "files that it left are missing or have changed"
+"""Why an answer of an unchanged request does not hold any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,7 @@ def _why_not_kept(record: CoverageRecord | None, request_digest: str, settings_d
         return _FAILED
     folder = layout.coverage_folder(*record.key)
     if not files_match(folder, record.files) or not receipt_holds(folder, record):
-        return "files that it left are missing or have changed"
+        return DAMAGED
     return ""
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from pytest_metricbench.orphans import WATCH
+
 _SETTLE: Final = 0.5
 """Seconds that killed processes are given to be gone."""
 
@@ -28,10 +30,12 @@ def running_group(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subp
     What ``start`` raises is raised.
     """
     process = None
+    WATCH.prepare()
     try:
         with _running_lock:
             process = start()
             _running.add(process.pid)
+            WATCH.started(process.pid)
         yield process
     finally:
         if process is not None:
@@ -96,6 +100,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     signal_group(process.pid, signal.SIGKILL)
     with _running_lock:
         _running.discard(process.pid)
+    WATCH.ended(process.pid)
     process.wait()
     # SIGKILL is delivered, not awaited: a process in the middle of a system call still finishes that.
     deadline, pause = time.monotonic() + _SETTLE, 0.0005

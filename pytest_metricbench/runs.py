@@ -29,6 +29,7 @@ from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_see
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.measuring import (
+    DAMAGED,
     CoverageKey,
     CoveragePlan,
     PlannedRequest,
@@ -238,11 +239,12 @@ class ExperimentRun:
 
     def _note_damage(self) -> None:
         if self.damaged:
-            case, variant, task, slot = self.damaged[0]
-            more = f" and {len(self.damaged) - 1} more" if len(self.damaged) > 1 else ""
-            named = f"{case}::{variant}::{task}[{slot}]{more}"
-            self.notes.append(f"ran again, since files that it had left were missing or had changed: {named}")
+            self._note_again("ran", [f"{'::'.join(key[:3])}[{key[3]}]" for key in self.damaged])
             self.damaged.clear()
+
+    def _note_again(self, what: str, names: Sequence[str]) -> None:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        self.notes.append(f"{what} again, since files that it had left were missing or had changed: {names[0]}{more}")
 
     def missing(self) -> Iterator[AttemptKey]:
         """Selected attempts without an outcome."""
@@ -273,6 +275,9 @@ class ExperimentRun:
             missing=tuple(self.missing()),
             systems=self.systems,
         )
+        damaged = [" ".join(planned.key) for planned in plan.requests if planned.why == DAMAGED]
+        if damaged and self.bench.cached != CACHED_ONLY:
+            self._note_again("measured", damaged)
         self.coverage_absent.update(plan.absent)
         for planned in plan.requests:
             self.coverage_absent[planned.key] = "the run ended before it was measured"

@@ -84,6 +84,8 @@ class PythonRunner(Runner):
             message = f"the agent ran longer than {self.timeout:g} s and was stopped"
             return Outcome.died("TimeOut", message, time_limit=self.timeout)
         except BaseException as error:  # SystemExit and the like are the agent's doing too
+            if _of_pytest_timeout(error):
+                raise  # its limit says nothing about the agent, and would be reused for ever as if it did
             return Outcome.died(type(error).__name__, _describe(error))
         if verifier is None:
             return _scored(output)
@@ -156,6 +158,12 @@ def _as_answer(answer: Any) -> Mapping[str, ScoreValue]:
     if answer is None or isinstance(answer, str):
         raise ContractError(f"it is {named(answer)}; a mapping of scores, a number or a boolean is expected")
     return {"reward": as_score_value("reward", answer)}
+
+
+def _of_pytest_timeout(error: BaseException) -> bool:
+    """Whether the exception was raised by pytest-timeout's signal handler, in the middle of the agent."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(frame.f_globals.get("__name__") == "pytest_timeout" for frame in frames)
 
 
 def _describe(error: BaseException) -> str:

@@ -39,7 +39,7 @@ def test_verifying_beside_running(tmp_path, measured, experiment, bare_pytest, s
     running = measured([*bare_pytest, "experiment.yml"], tmp_path / "bench").cpu
     loaded = load_experiment(tmp_path / "bench" / "experiment.yml")
     store = open_store(tmp_path / "bench" / ".metricbench" / "bench")
-    records = [store.attempts[key] for key in loaded.keys()]
+    records = list(store.attempts.values())
     assert len(records) == COUNT
     assert min(len(record.files) for record in records) >= 3
     costs = []

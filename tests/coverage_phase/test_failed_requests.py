@@ -185,6 +185,7 @@ def make(lab: Lab, outside: Path, subsets: list[str], **system: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_failure_takes_one_path(lab: Lab, tmp_path: Path, temporary: Path) -> None:
     outside = tmp_path / "outside"
     make(lab, outside, [*FAILED, *MEASURED])

@@ -40,6 +40,7 @@ def make(lab: Lab, seconds: float, subsets: int, pids: Path | None = None) -> No
     )
 
 
+@pytest.mark.slow
 def test_several_at_a_time(lab: Lab) -> None:
     if (os.cpu_count() or 1) < 2:
         pytest.skip("one processor: one request at a time")

@@ -50,7 +50,11 @@ ls -R evidence > seen.txt
 echo '{"value": 0.5}' > response.json
 """
 TASKS: Final = ("t1", "t2", "t3", "t4")
-SUBSETS: Final = [{"id": "s1", "tasks": ["t1", "t2"]}, {"id": "s2", "tasks": ["t2", "t3"]}, {"id": "s3", "tasks": ["t3"]}]
+SUBSETS: Final = [
+    {"id": "s1", "tasks": ["t1", "t2"]},
+    {"id": "s2", "tasks": ["t2", "t3"]},
+    {"id": "s3", "tasks": ["t3"]},
+]
 VARYING: Final = frozenset({"trial_id", "trial_ids", "reused", "seconds", "duration", "started"})
 """Keys of a summary that may differ between two runs of one experiment."""
 

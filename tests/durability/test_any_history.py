@@ -133,9 +133,9 @@ class Histories(RuleBasedStateMachine):
         record = self.records.get(key)
         dies = key[1:3] == ("m1", "t2")
         valid = record is not None and record["fingerprint"] == self.fingerprint(key) and not record["damaged"]
-        if valid and record is not None and (dies or record["verifier"] == self.definition["verifier"]):
-            if record["outcome"] != "unmeasured":
-                return
+        holds = record is not None and (dies or record["verifier"] == self.definition["verifier"])
+        if valid and holds and record["outcome"] != "unmeasured":
+            return
         if not valid:
             self.agents[key] += 1
         if not dies:

@@ -77,7 +77,8 @@ def test_an_agent_that_fills_the_disk(lab: Lab, disk: Path) -> None:
     remount(disk, "size=64m")
     ended = lab.run(option)
     assert ended.status == 0, ended
-    assert {name for name, record in lab.attempts().items() if record["outcome"] == "died"} == {"m2::t3[1]", "m2::t3[2]"}
+    died = {name for name, record in lab.attempts().items() if record["outcome"] == "died"}
+    assert died == {"m2::t3[1]", "m2::t3[2]"}
 
 
 def test_a_disk_that_is_read_only(lab: Lab, disk: Path) -> None:

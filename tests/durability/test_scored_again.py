@@ -83,7 +83,7 @@ def test_a_changed_verifier_runs_no_agent(lab: Lab, change: Any) -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    ["exit 1\n", "echo nothing > response.json\n", ": it writes nothing\n", "echo '{\"scores\": {}}' > response.json\n"],
+    ["exit 1\n", "echo no > response.json\n", ": it writes nothing\n", "echo '{\"scores\": {}}' > response.json\n"],
     ids=["exit status", "no json", "no file", "no score"],
 )
 def test_a_failed_verifier_that_was_mended(lab: Lab, broken: str) -> None:
@@ -143,8 +143,8 @@ def test_what_an_agent_can_run_can_still_be_run(lab: Lab) -> None:
 def test_no_verifier_any_more(lab: Lab) -> None:
     """Without one the agent must give the scores itself, so it runs."""
     first_run(lab)
-    self_scored = AGENT.replace("exit 3", "echo 1 > answer.txt") + 'echo \'{"scores": {"reward": 1}}\' > response.json\n'
-    lab.write("agent.sh", self_scored)
+    scores = 'echo \'{"scores": {"reward": 1}}\' > response.json\n'
+    lab.write("agent.sh", AGENT.replace("exit 3", "echo 1 > answer.txt") + scores)
     lab.define(runner={"verifier": None})
     assert lab.run_here().status == 0
     assert lab.noted().total() == ATTEMPTS

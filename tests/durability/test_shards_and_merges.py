@@ -167,9 +167,7 @@ def test_a_merge_that_was_killed_can_be_made_again(lab: Lab, point: int) -> None
         [sys.executable, str(script), str(lab.store), *stores(machines)], cwd=lab.path, start_new_session=True
     )
     half = lab.path / "half"
-    lab.kill_when(
-        process, lambda: lab.count() >= point and half.exists(), lambda pid: os.kill(pid, signal.SIGKILL)
-    )
+    lab.kill_when(process, lambda: lab.count() >= point and half.exists(), lambda pid: os.kill(pid, signal.SIGKILL))
     assert lab.count() < ATTEMPTS
     ended = lab.run_here(MERGE, *stores(machines))
     assert ended.status == 0, ended

@@ -93,6 +93,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_attempt_ends_and_stays_where_it_is(lab: Lab, outside: Path) -> None:
     lab.write("verify.py", VERIFIER)
     lab.write("seen.py", SEEN)

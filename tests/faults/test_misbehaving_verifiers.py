@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from session_lab import Lab, no_fault, words
 
 AGENT = """
@@ -112,6 +113,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 def test_every_wrong_answer_and_some_right_ones(lab: Lab) -> None:
     lab.write("verify.py", VERIFIER)
     lab.make(

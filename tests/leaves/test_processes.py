@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_metricbench import process_groups, processes
+from pytest_metricbench.orphans import WATCH
 from pytest_metricbench.process_groups import kill_running
 from pytest_metricbench.processes import (
     CannotStartError,
@@ -52,13 +53,14 @@ def alive(pid: int) -> bool:
 
 
 def children() -> set[int]:
-    """The pids of this process's children, zombies among them."""
+    """The pids of this process's children, zombies among them; the shell that watches for orphans is not meant."""
     found = set()
+    watch = WATCH._shell.pid if WATCH._shell is not None else None
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             if int(stat.read_text().rpartition(")")[2].split()[1]) == os.getpid():
                 found.add(int(stat.parent.name))
-    return found
+    return found - {watch}
 
 
 def wait_for(path: Path) -> str:
