@@ -236,9 +236,9 @@ def named(value: object) -> str:
         text = json.dumps(value)
     except (TypeError, ValueError, RecursionError):
         text = ""
-    kind = {dict: "a mapping", list: "a list", str: "the text", bool: "the boolean", type(None): "null"}.get(
-        type(value), f"of type {type(value).__name__}"
-    )
+    kinds = {dict: "a mapping", list: "a list", str: "the text", bool: "the boolean", type(None): "null"}
+    numbers = {int: "the number", float: "the number"}
+    kind = (kinds | numbers).get(type(value), f"of type {type(value).__name__}")
     if kind == "null" or not text or len(text) > 60:
         return kind
     return f"{kind} {text}"

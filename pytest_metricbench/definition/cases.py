@@ -186,8 +186,8 @@ def subset_warnings(draft: CaseDraft, case: Case) -> Iterator[str]:
             where = f"{shown_path(asked.document.path)}:{asked.line}"
             yield f"{where}: of {size} tasks there are {count} subsets, all taken; {wanted.per_size} are asked for"
     places = {place.text("id"): place for place in draft.listed}
-    for first, later in subsets.equal_subsets(case.subsets):
-        yield subsets.duplicates_warning(places.get(later, asked), first, later)
+    for ids in subsets.equal_subsets(case.subsets):
+        yield subsets.duplicates_warning(places.get(ids[1], asked), ids)
 
 
 # ---------------------------------------------------------------- making

@@ -16,6 +16,10 @@ _WORD: Final = 32
 """Bytes of one SHA-256 digest."""
 
 
+_MOST_SHOWN: Final = 6
+"""Ids that a warning lists."""
+
+
 def check_subsets(places: Sequence[Place], tasks: Sequence[str], problems: ProblemList, remedy: str = "") -> None:
     """Note which subsets of a list name a task that the case does not have, or one task twice."""
     known = frozenset(tasks)
@@ -40,15 +44,12 @@ def subsets_from(entries: Sequence[Json]) -> tuple[Subset, ...]:
     return tuple(Subset(entry["id"], tuple(entry["tasks"])) for entry in entries)
 
 
-def equal_subsets(subsets: Sequence[Subset]) -> list[tuple[str, str]]:
-    """(first, later) ids of subsets that hold the same tasks."""
-    first: dict[frozenset[str], str] = {}
-    pairs = []
+def equal_subsets(subsets: Sequence[Subset]) -> list[list[str]]:
+    """Ids of subsets that hold the same tasks, a list for each such set of tasks."""
+    holders: dict[frozenset[str], list[str]] = {}
     for subset in subsets:
-        holder = first.setdefault(frozenset(subset.tasks), subset.id)
-        if holder != subset.id:
-            pairs.append((holder, subset.id))
-    return pairs
+        holders.setdefault(frozenset(subset.tasks), []).append(subset.id)
+    return [ids for ids in holders.values() if len(ids) > 1]
 
 
 def draw(tasks: Sequence[str], sizes: Sequence[int], per_size: int, seed: int) -> list[dict[str, Json]]:
@@ -82,10 +83,13 @@ def short_sizes(task_count: int, sizes: Sequence[int], per_size: int) -> list[tu
     return [(size, count) for size, count in counts if count < per_size]
 
 
-def duplicates_warning(place: Place, first: str, later: str) -> str:
-    """That two subsets hold the same tasks."""
+def duplicates_warning(place: Place, ids: Sequence[str]) -> str:
+    """That subsets hold the same tasks."""
     where = f"{shown_path(place.document.path)}:{place.line}"
-    return f"{where}: the subsets {first} and {later} hold the same tasks; they weigh double in every correlation"
+    shown = ids if len(ids) <= _MOST_SHOWN else [*ids[: _MOST_SHOWN - 1], f"{len(ids) - _MOST_SHOWN + 1} more"]
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}"
+    weight = "double" if len(ids) == 2 else f"{len(ids)}-fold"
+    return f"{where}: the subsets {listed} hold the same tasks; they weigh {weight} in every correlation"
 
 
 def _ranks(count: int, wanted: int, key: Json) -> list[int]:

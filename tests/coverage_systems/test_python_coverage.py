@@ -97,7 +97,7 @@ def test_what_the_function_is_given(measure: Measure, workspace: Path) -> None:
         ("return {}", 'has no "value"'),
         ("return {'value': None}", "no reason is given"),
         ("return {'value': 0.5, 'score': 1}", '"score"'),
-        ("return {'value': 0.5, 1: 2}", "of type int 1"),
+        ("return {'value': 0.5, 1: 2}", "the number 1"),
         ("return {'value': 0.5, 'goals': []}", "goals are a list []"),
         ("return {'value': 0.5, 'goals': {'universe': [], 'by_task': {'late': ['x']}}}", "the goal 'x'"),
     ],

@@ -230,3 +230,12 @@ def test_a_hundred_variants_and_tasks_load_at_once(folder, base):
     experiment = folder.load()
     assert time.process_time() - began < 1
     assert sum(1 for _ in experiment.attempts()) == 101 * 100 * 5
+
+
+@pytest.mark.parametrize(("count", "said"), [(3, "s0, s1 and s2 hold"), (40, "s0, s1, s2, s3, s4 and 35 more hold")])
+def test_many_equal_subsets_are_one_warning(folder, base, count, said):
+    subsets = ", ".join(f"{{id: s{number}, tasks: [t]}}" for number in range(count))
+    text = f"{base}cases: [{{id: a, tasks: [{{id: t}}], subsets: [{subsets}]}}]\n"
+    (warning,) = folder.load(text).warnings
+    assert said in warning
+    assert f"weigh {count}-fold" in warning

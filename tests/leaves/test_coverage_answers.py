@@ -49,7 +49,7 @@ def test_a_coverage_answer(response: Path, content: str, score: Score) -> None:
         ('{"value": null, "reason": ""}', "no reason is given"),
         ('{"value": null, "reason": "  "}', "no reason is given"),
         ('{"value": null, "reason": null}', "no reason is given"),
-        ('{"value": null, "reason": 3}', "reason is of type int 3"),
+        ('{"value": null, "reason": 3}', "reason is the number 3"),
         ('{"reason": "none"}', 'has no "value"'),
         ("{}", 'has no "value"'),
         ("0.5", "is expected"),
