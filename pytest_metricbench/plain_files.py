@@ -1,4 +1,4 @@
-"""Files that somebody else could have replaced, opened only when they are regular files.
+"""Files that somebody else could have replaced, opened only when they are regular, and files written whole.
 
 An agent, or whoever made a store, may leave a link, a pipe or a device under any name. A link is not followed and a
 pipe is not waited for.
@@ -38,6 +38,24 @@ def replace_file(path: Path) -> int:
     """
     path.unlink(missing_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file whole or not at all.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(replace_file(temporary), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _no_regular_file(path: str | os.PathLike[str]) -> OSError:

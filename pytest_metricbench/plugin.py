@@ -23,6 +23,18 @@ DEFAULT_FILES: Final = ["experiment.yml", "*.experiment.yml"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; each is explained in ``docs/usage.md``."""
     group = parser.getgroup("metricbench", "metricbench: benchmark cases as tests")
+    _add_run_options(group)
+    _add_machine_options(group)
+    parser.addini(
+        "metricbench_files",
+        type="args",
+        default=DEFAULT_FILES,
+        help="Names of experiment files to collect from folders (default: experiment.yml *.experiment.yml)",
+    )
+
+
+def _add_run_options(group: pytest.OptionGroup) -> None:
+    """What is run and what is taken from the store."""
     group.addoption(
         "--metricbench-store",
         metavar="DIR",
@@ -56,6 +68,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Run and measure nothing: the answer comes from the store, and what it does not have fails",
     )
     group.addoption(
+        "--metricbench-lock",
+        action="store_true",
+        help="Write the lock of each named experiment anew from what it expands, and end",
+    )
+
+
+def _add_machine_options(group: pytest.OptionGroup) -> None:
+    """A run on several machines."""
+    group.addoption(
         "--metricbench-shard",
         metavar="I/N",
         help="Select the I-th of N parts of the attempts, the same on every machine",
@@ -71,17 +92,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         metavar="DIR",
         help="Take over what other stores of the experiment hold before anything runs",
-    )
-    group.addoption(
-        "--metricbench-lock",
-        action="store_true",
-        help="Write the lock of each named experiment anew from what it expands, and end",
-    )
-    parser.addini(
-        "metricbench_files",
-        type="args",
-        default=DEFAULT_FILES,
-        help="Names of experiment files to collect from folders (default: experiment.yml *.experiment.yml)",
     )
 
 

@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -23,6 +22,7 @@ from pytest_metricbench.definition.problems import Problem, ProblemList, joined,
 from pytest_metricbench.definition.source import read_document
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.digests import PREFIX
+from pytest_metricbench.plain_files import write_whole
 
 RENEW: Final = "renew it with --metricbench-lock"
 
@@ -105,17 +105,7 @@ def write_lock(state: LockState) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    temporary = state.path.with_name(f".{state.path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(state.text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, state.path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    write_whole(state.path, state.text)
 
 
 # ---------------------------------------------------------------- agreement

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_metricbench.digests import digest_stream
-from pytest_metricbench.plain_files import open_regular, replace_file
+from pytest_metricbench.plain_files import open_regular
 
 LITTLE_ROOM: Final = 32 << 10
 """Bytes of free disk space below which a failure is taken for one of the disk."""
@@ -114,21 +114,3 @@ def no_room(folder: Path) -> str | None:
     if free * disk.f_frsize < LITTLE_ROOM:
         return f"{folder}: no space is left on the disk"
     return f"{folder}: the disk can hold no more files" if disk.f_files and not disk.f_ffree else None
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file whole or not at all.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with os.fdopen(replace_file(temporary), "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -139,6 +139,11 @@ def _union(
             held = coverage.get(name)
             if held is None or (held[1].outcome == "failed" and request.outcome == "measured"):
                 coverage[name] = (other.layout, request)
+            elif request.outcome == "measured" and _question(request) != _question(held[1]):
+                if (
+                    held[1].value is None and request.value is not None
+                ):  # of other evidence: measured again if it differs
+                    coverage[name] = (other.layout, request)
             elif request.outcome == "measured" and _answer(request) != _answer(held[1]):
                 conflicts.append(f"coverage {' '.join(name)}: {held[0].root} and {other.layout.root}")
     if conflicts:
@@ -150,8 +155,12 @@ def _union(
     return taken, measured
 
 
+def _question(record: CoverageRecord) -> tuple[str, str]:
+    return (record.request_digest, record.settings_digest)
+
+
 def _answer(record: CoverageRecord) -> tuple[object, ...]:
-    return (record.request_digest, record.settings_digest, record.value, record.reason, record.goals)
+    return (record.value, record.reason, record.goals)
 
 
 def _same(one: AttemptRecord, other: AttemptRecord) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_metricbench.contracts import FORMAT_VERSION, AttemptRecord, CoverageRecord
-from pytest_metricbench.store.files import write_whole
+from pytest_metricbench.plain_files import write_whole
 from pytest_metricbench.store.journal import Journal, StoreError
 from pytest_metricbench.store.layout import STORE_FOLDER, Layout
 from pytest_metricbench.store.locking import StoreLock

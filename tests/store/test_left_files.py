@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.digests import digest_bytes
-from pytest_metricbench.store.files import copy_file, digest_folder, files_match, regular_files, write_whole
+from pytest_metricbench.plain_files import write_whole
+from pytest_metricbench.store.files import copy_file, digest_folder, files_match, regular_files
 
 
 @pytest.fixture
