@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_metricbench.collection import ExperimentFile, benches, shard_of
+from pytest_metricbench.collection import ExperimentFile, benches, cached_by, shard_of
 from pytest_metricbench.definition.claiming import claim
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.problems import DefinitionError
@@ -64,16 +64,33 @@ def _claimed_by_another(config: pytest.Config, path: Path, session: pytest.Sessi
         return False  # a plugin that cannot cope with being asked has not claimed it
 
 
-def check_shard(config: pytest.Config) -> None:
-    """Check what is said about shards.
+def check_options(config: pytest.Config) -> None:
+    """Check what the options say on their own and together, before anything is touched.
 
     Raises:
-        UsageError: the shard is not of the form 2/5, or the durations cannot be read.
+        UsageError: two of them contradict each other, the shard is not of the form 2/5, the durations cannot be read
+            or have no shard, or the stores to merge hold the name of an experiment file.
     """
+    if cached := cached_by(config):
+        for name, means in (("fresh", "starts over"), ("retry-died", "runs attempts again")):
+            if config.getoption(f"metricbench_{name.replace('-', '_')}"):
+                raise _usage(f"{cached} runs no attempt, and --metricbench-{name} {means}; leave one of them out")
+    if config.getoption("metricbench_durations") and not config.getoption("metricbench_shard"):
+        raise _usage("--metricbench-durations: there are no parts to balance; add --metricbench-shard I/N")
+    for name in config.getoption("metricbench_merge"):
+        if (config.invocation_params.dir / name).is_file():
+            advice = "name the folders of stores, and the experiment before the option, which takes all that follows"
+            raise _usage(f"--metricbench-merge: {name!r} is a file; {advice}")
     try:
         shard_of(config)
-    except (ValueError, StoreError) as error:
-        raise pytest.UsageError(f"metricbench: --metricbench-shard: {error}") from None
+    except ValueError as error:
+        raise _usage(f"--metricbench-shard: {error}") from None
+    except StoreError as error:
+        raise _usage(f"--metricbench-durations: {error}") from None
+
+
+def _usage(message: str) -> pytest.UsageError:
+    return pytest.UsageError(f"metricbench: {message}")
 
 
 def write_locks(config: pytest.Config, named: Collection[Path]) -> int:

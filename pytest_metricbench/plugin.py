@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pytest_metricbench.session import Controller
 
 SUFFIXES: Final = (".yml", ".yaml")
+_CHECKED: Final = ("shard", "durations", "merge", "cached_only", "cached_attempts")
+"""Options that are checked before anything runs."""
 DEFAULT_FILES: Final = ["experiment.yml", "*.experiment.yml"]
 
 
@@ -109,10 +111,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "metricbench(case, variant, task): which attempt this is, for exact selection with -m"
     )
-    if config.getoption("metricbench_shard"):
-        from pytest_metricbench.opening import check_shard
+    if any(config.getoption(f"metricbench_{name}") for name in _CHECKED):
+        from pytest_metricbench.opening import check_options
 
-        check_shard(config)
+        check_options(config)
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:

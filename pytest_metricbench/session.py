@@ -29,7 +29,7 @@ from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.reporting.junit import coverage_properties
-from pytest_metricbench.reporting.progress import PassingLine, Progress
+from pytest_metricbench.reporting.progress import PassingText, Progress
 from pytest_metricbench.reporting.words import Words
 from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
@@ -337,7 +337,7 @@ class Controller:
         plan = run.plan_coverage()
         expected = run.expected_requests()
         self._requests += len(plan.requests) - expected
-        line, total = PassingLine(self._config), len(plan.requests)
+        line, total = PassingText(self._config), len(plan.requests)
         with closing(run.measure_coverage(plan, lambda done: line.show(f"coverage {done}/{total}"))) as answers:
             for planned, record, reused in answers:
                 line.clear()
@@ -376,7 +376,7 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Analyse, write the summaries, close the stores, and let what is not green show in the exit status."""
-        line = PassingLine(self._config)
+        line = PassingText(self._config)
         for run in self._runs.values():
             try:
                 summary, path = run.conclude(line.show)

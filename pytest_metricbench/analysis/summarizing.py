@@ -1,10 +1,11 @@
 """From results to the summary: the whole analysis, in the order in which its parts need each other."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_metricbench.analysis.choices import greedy_order
 from pytest_metricbench.analysis.completeness import baseline_check, coverage_failures, is_complete, problems
+from pytest_metricbench.analysis.deaths import deaths
 from pytest_metricbench.analysis.gates import check_gates
 from pytest_metricbench.analysis.kill_figures import (
     attempts_against,
@@ -98,6 +99,7 @@ def _analyse(results: Results, case: Case, primary: str, ks: tuple[int, ...]) ->
         detection=found,
         mutants=groups,
         survivors=survivors(matrix, groups),
+        deaths=deaths(results, outcomes, replace(results.experiment.score, primary=primary)),
         died_kills=died_kills(matrix),
         false_kills=false_kills(matrix),
         kill_nothing=kill_nothing(matrix),

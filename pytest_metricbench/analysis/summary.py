@@ -180,6 +180,19 @@ class DiedKills(SummaryModel):
     """Detected mutants that have no other kill."""
 
 
+class Death(SummaryModel):
+    """A kind of error that attempts died of."""
+
+    type: str
+    """Name of the exception; ``AgentFailed`` or ``TimeOut`` of a command; ``NullScore`` where the score was null."""
+    attempts: int
+    variants: tuple[str, ...]
+    first: str
+    """The first of these attempts, as in node ids: ``variant::task[slot]``."""
+    message: Text
+    """What that one died of."""
+
+
 class FalseKills(SummaryModel):
     """What the valid controls say about kills of nothing: a killed control is a false kill."""
 
@@ -308,6 +321,8 @@ class CaseSummary(SummaryModel):
     detection: Detection
     mutants: MutantGroups
     survivors: tuple[Survivor, ...]
+    deaths: tuple[Death, ...]
+    """Why attempts died, the most frequent kind of error first."""
     died_kills: DiedKills
     false_kills: FalseKills
     against_itself: SelfComparison

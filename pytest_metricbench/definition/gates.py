@@ -107,6 +107,8 @@ def _figure(word: str) -> tuple[Figure, int | None]:
         if not re.fullmatch(r"[1-9][0-9]{0,8}", match["k"], re.ASCII):
             raise GateError(f"{shortened(match['k'])!r} is no k of pass{match['kind']}k", "a whole number from 1 on")
         return cast("Figure", f"pass{match['kind']}k"), int(match["k"])
+    if word == "pass":
+        raise GateError("pass names no k", "write pass@1")
     if word in _OF_VARIANTS:
         raise GateError(f"{word} names no k", f"write {word[:-1]}1")
     if word not in FIGURES:

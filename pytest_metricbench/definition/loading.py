@@ -212,7 +212,7 @@ class _Reading:
         """What gates can be about; None where a case or a system has no id yet, and no name can be called unknown."""
         systems = [place.text("id") for place in self.root.entries("coverage")]
         expected = len(self.root.entries("cases"))
-        if None in systems or any(draft.id is None for draft in self.drafts) or len(self.drafts) < expected:
+        if not self.drafts or None in systems or any(draft.id is None for draft in self.drafts) or len(self.drafts) < expected:
             return None
         controls = self.root.value.get("controls", 0)
         count = min(controls, CONTROLS_LIMIT) if type(controls) is int else 0

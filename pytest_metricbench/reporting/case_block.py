@@ -10,10 +10,12 @@ from pytest_metricbench.reporting.kill_block import kill_table, score_block
 from pytest_metricbench.reporting.layout import (
     Column,
     Line,
+    block,
     counted,
     first_names,
     fitting,
     line,
+    one_line,
     paragraph,
     shortened,
     table,
@@ -24,6 +26,8 @@ from pytest_metricbench.reporting.layout import (
 MOST_VARIANTS: Final = 14
 """Mutants that the table of variants holds; of more, the worst and the best five."""
 ENDS: Final = 5
+MOST_DEATHS: Final = 3
+MOST_OF_MESSAGE: Final = 240
 _ID_WIDTH: Final = 24
 _SHORT_ID_WIDTH: Final = 16
 
@@ -33,6 +37,7 @@ def case_block(name: str, case: CaseSummary, settings: Settings, width: int) -> 
     blocks = [
         case_headline(name, case, width),
         variants_table(name, case, settings, width),
+        deaths_block(name, case, width),
         kill_table(case, width),
         score_block(name, case, width),
         sizes_table(case, width),
@@ -67,6 +72,19 @@ def attempts_text(counts: Counts) -> str:
     parts = [f"{getattr(counts, kind):,} {kind}" for kind in kinds if getattr(counts, kind)]
     reused = f" ({counts.reused:,} reused)" if counts.reused else ""
     return f"{counted(counts.declared, 'attempt')}: {', '.join(parts)}{reused}"
+
+
+def deaths_block(name: str, case: CaseSummary, width: int) -> list[Line]:
+    """Why attempts died: of each of the most frequent errors how many, and what the first says."""
+    texts = []
+    for death in case.deaths[:MOST_DEATHS]:
+        head, *rest = [found for text in death.message.splitlines() if (found := one_line(text))] or ["no message"]
+        said = f"{head} {rest[-1]}" if rest else head  # of a traceback, the last line says what happened
+        who = f"{first_names(death.variants, 3)}: {counted(death.attempts, 'attempt')}"
+        texts.append(f"{who}, {one_line(death.type)}: {shortened(said, MOST_OF_MESSAGE)} ({death.first})")
+    if len(case.deaths) > MOST_DEATHS:
+        texts.append(f"and {len(case.deaths) - MOST_DEATHS} more kinds: summary.json, cases.{name}.deaths")
+    return block("died", texts, width, "yellow")
 
 
 # ---------------------------------------------------------------- variants

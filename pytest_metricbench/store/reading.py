@@ -1,7 +1,7 @@
 """A store as it was left: the last record of every key."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
@@ -67,17 +67,15 @@ def read_store(root: Path) -> Contents:
     return contents
 
 
-def _records(path: Path, parse: Callable[[bytes], Record]) -> list[Record]:
-    records = []
+def _records(path: Path, parse: Callable[[bytes], Record]) -> Iterator[Record]:
     for number, line in read_lines(path):
         try:
-            records.append(parse(unsealed(line)))
+            yield parse(unsealed(line))
         except RecordError as error:
             raise StoreError(
                 f"{path}:{number}: {error}; the store is damaged: mend or remove that line, or start over with "
                 "--metricbench-fresh"
             ) from None
-    return records
 
 
 def _check_format(layout: Layout) -> None:

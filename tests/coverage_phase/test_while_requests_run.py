@@ -89,14 +89,18 @@ def on_a_terminal(lab: Lab, arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def shown_at_last(output: str) -> list[str]:
-    """The lines as a terminal shows them: a carriage return starts over and erased text is gone."""
+    """The lines as a terminal shows them: returns and backspaces go back, and what is written there replaces."""
     lines = []
     for line in output.split("\n"):
-        pieces = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line).rstrip("\r").split("\r")
-        shown = ""
-        for piece in pieces:
-            shown = piece + shown[len(piece) :]
-        lines.append(shown.rstrip())
+        shown: list[str] = []
+        at = 0
+        for character in re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line):
+            if character in "\r\b":
+                at = 0 if character == "\r" else at - 1
+                continue
+            shown[at : at + 1] = character
+            at += 1
+        lines.append("".join(shown).rstrip())
     return lines
 
 
@@ -112,6 +116,8 @@ def test_a_counter_on_a_terminal(lab: Lab, verbosity: list[str]) -> None:
     assert counted[-1] >= 2
     left = [line for line in shown_at_last(output) if re.search(r"coverage \d/4", line)]
     assert left == []  # it is taken away again
+    letters = [line for line in shown_at_last(output) if line.startswith("experiment.yml ")]
+    assert verbosity or len(letters) == 1, letters  # and does not break the line of the letters
     assert shown_at_last(output)[-2].strip("= ").startswith("7 passed in ")
 
 

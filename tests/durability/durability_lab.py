@@ -22,6 +22,7 @@ import pytest
 import pytest_metricbench.opening
 import pytest_metricbench.scheduling
 import pytest_metricbench.session  # noqa: F401
+from pytest_metricbench.store.records import seal
 
 OTHERS: Final = (
     *("randomly", "rerunfailures", "repeat", "timeout", "html", "html_fixtures", "metadata", "pytest_cov", "sugar"),
@@ -216,6 +217,12 @@ class Lab:
     def attempts(self) -> dict[str, dict[str, Any]]:
         """``variant::task[slot]`` -> the record that counts."""
         return {key(line): line for line in self.lines()}
+
+    def rewrite(self, records: list[dict[str, Any]], name: str = "attempts.jsonl") -> None:
+        """Let a journal hold these records, each with its checksum."""
+        lines = [{field: value for field, value in record.items() if field != "check"} for record in records]
+        texts = [seal(json.dumps(line, separators=(",", ":"))) + "\n" for line in lines]
+        (self.store / name).write_text("".join(texts))
 
     def summary(self, name: str = "summary.json") -> Any:
         return json.loads((self.store / name).read_text())

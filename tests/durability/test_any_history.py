@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -257,7 +258,7 @@ class Histories(RuleBasedStateMachine):
         assert set(NotingRunner.trials[self.trials_before :]) <= set(left)
 
 
-TestHistories = Histories.TestCase
+TestHistories = pytest.mark.slow(Histories.TestCase)
 TestHistories.settings = settings(
-    max_examples=40, stateful_step_count=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=25, stateful_step_count=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -96,10 +96,10 @@ def test_all_processes_killed_at_once(lab: Lab, undisturbed: Any) -> None:
     goes_on(lab, undisturbed, 2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-def test_an_orderly_stop(lab: Lab, undisturbed: Any, number: signal.Signals) -> None:
-    kill_at(lab, 9, 2, lambda pid: os.kill(pid, number))
-    goes_on(lab, undisturbed, 2)
+@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 0)], ids=["ctrl-c", "sigterm"])
+def test_an_orderly_stop(lab: Lab, undisturbed: Any, number: signal.Signals, workers: int) -> None:
+    kill_at(lab, 9, workers, lambda pid: os.kill(pid, number))
+    goes_on(lab, undisturbed, workers)
 
 
 def test_killed_again_and_again(lab: Lab, undisturbed: Any) -> None:

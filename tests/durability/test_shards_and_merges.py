@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from durability_lab import Lab, no_fault
+from durability_lab import VERIFIER, Lab, no_fault
 
 ATTEMPTS = 24
 MERGE = "--metricbench-merge"
+COVERAGE = "coverage.jsonl"
 
 
 def sharded(lab: Lab, count: int, **changed: object) -> list[Lab]:
@@ -114,23 +115,47 @@ def test_another_experiment_is_refused(lab: Lab, changed: dict[str, object], sai
 
 
 def test_measured_beats_unmeasured_and_names_what_it_superseded(lab: Lab) -> None:
-    machine = lab.copy("machine")
-    machine.make()
-    assert machine.run_here().status == 0
+    """A machine whose judge was out of reach, and one whose judge was not."""
     lab.make()
-    lab.write("verify.sh", "exit 1\n")
+    lab.write("verify.sh", '[ -f "${0%/*}/reachable" ] || exit 7\n' + VERIFIER)
+    machine = lab.copy("machine")
+    machine.write("reachable", "")
+    assert machine.run_here().status == 0
     assert lab.run_here().status == 1
     before = lab.attempts()
-    lab.write("verify.sh", "".join(machine.path.joinpath("verify.sh").read_text()))
-    lab.run_here("-k", "baseline and t4")  # what was run is written with today's verifier
+    unmeasured = {name for name, record in before.items() if record["outcome"] == "unmeasured"}
+    assert len(unmeasured) == ATTEMPTS - 2
     lab.forget()
-    ended = lab.run_here(MERGE, str(machine.store), "-k", "not t4")
-    assert ended.status in (0, 4), ended
-    if ended.status == 4:  # baseline::t4 was scored in both
-        assert "baseline::t4" in ended.out
-        return
-    assert lab.noted().total() == 0
-    assert all(lab.attempts()[name]["supersedes"] for name in before)
+    ended = lab.run_here(MERGE, str(machine.store), "--deselect=experiment.yml::c::m2::t3")
+    assert ended.status == 4, ended  # those two died on both machines: two results of one key
+    assert ended.out.count("attempt c::m2::t3") == 2
+    machine = machine.copy("other-machine")
+    kept = [record for record in machine.lines() if record["task"] != "t3" or record["variant"] != "m2"]
+    machine.rewrite(kept)
+    ended = lab.run_here(MERGE, str(machine.store))
+    assert ended.status == 0, ended
+    assert (lab.noted() + lab.noted("verified.txt")).total() == 0
+    after = lab.attempts()
+    assert all(after[name]["supersedes"] == before[name]["trial_id"] for name in unmeasured)
+    assert lab.left("stale") == {before[name]["trial_id"] for name in unmeasured}
+    assert lab.left("attempts") == {record["trial_id"] for record in after.values()}
+
+
+def test_two_answers_to_one_coverage_request_conflict(lab: Lab) -> None:
+    lab.make()
+    assert lab.run_here().status == 0
+    machine = lab.copy("machine")
+    lines = machine.lines("coverage.jsonl")
+    machine.rewrite([{**line, "value": 0.75 if line["subset"] == "s2" else line["value"]} for line in lines], COVERAGE)
+    ended = lab.run_here(MERGE, str(machine.store))
+    assert ended.status == 4, ended
+    assert "coverage c share s2: " in ended.out
+    assert "coverage c share s1: " not in ended.out
+    other = [{**line, "request_digest": "sha256:of-other-evidence", "value": 0.75} for line in lines]
+    machine.rewrite(other, COVERAGE)
+    ended = lab.run_here(MERGE, str(machine.store))
+    assert ended.status == 0, ended
+    assert {line["value"] for line in lab.lines("coverage.jsonl")} == {0.5}
 
 
 CRAWLING = """
@@ -143,12 +168,13 @@ copy = merging.copy_file
 
 def slowly(source, target):
     copy(source, target)
-    with open(target, "r+b") as file:  # as far as a copy comes that is killed in the middle
-        file.truncate(max(0, file.seek(0, 2) - 1))
-    Path("half").write_text(str(target))
-    time.sleep(0.02)
-    target.unlink()
-    copy(source, target)
+    content = target.read_bytes()
+    if content:  # as far as a copy comes that is killed in the middle
+        target.write_bytes(content[:-1])
+        Path("half").touch()
+        time.sleep(0.05)
+        Path("half").unlink()
+        target.write_bytes(content)
 
 merging.copy_file = slowly
 writer = StoreWriter(Path(sys.argv[1]))

@@ -35,7 +35,8 @@ STALE: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
 }
 FRESH: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "tags": (entries("tasks", "t2", tags=["other", "more"]), {}),
-    "descriptions": ({**entries("mutants", "m2", description="Said otherwise."), "description": "An experiment."}, {}),
+    "description of a mutant": (entries("mutants", "m2", description="Said otherwise."), {}),
+    "description of a case": ({"case": {**CASE, "description": "Said otherwise."}}, {}),
     "a longer time-out": ({"runner": {**RUNNER, "timeout": 90}}, {}),
     "retries": ({"retries": 3}, {}),
     "score": ({"score": {"primary": "reward", "pass_at_least": 0.5}}, {}),
@@ -98,6 +99,22 @@ def test_nothing_runs_again(measured: Lab, what: str) -> None:
     assert (lab.noted() + lab.noted("verified.txt")).total() == 0
     assert (lab.store / "attempts.jsonl").read_bytes() == journal
     assert lab.left("stale") == set()
+
+
+def test_a_run_that_ended_before_it_came_to_move_what_is_stale(measured: Lab) -> None:
+    """Killed after the new record and before the old folder was moved: it is stale and was not in flight."""
+    lab = measured
+    change(lab, {"seed": 3}, {})
+    assert lab.run_here().status == 0
+    superseded = lab.left("stale")
+    for folder in (lab.store / "stale").glob("*/*/*/*"):
+        folder.rename(lab.store / "attempts" / folder.relative_to(lab.store / "stale"))
+    ended = lab.run_here()
+    assert ended.status == 0, ended
+    assert "in flight" not in ended.out
+    assert lab.left("stale") == superseded
+    assert lab.left("interrupted") == set()
+    assert lab.summary()["counts"]["reused"] == 24
 
 
 def test_what_was_stale_and_is_as_before_runs_again(measured: Lab) -> None:
