@@ -31,7 +31,7 @@ from pytest_metricbench.store.layout import Layout
 AttemptKey = tuple[str, str, str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Performed:
     """What came of an attempt: the record that counts, and the new ones that led to it."""
 
@@ -45,7 +45,7 @@ class Performed:
         return not self.new
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Standing:
     """What the store's record of an attempt is worth."""
 
@@ -204,12 +204,13 @@ class Attempts:
         """The record of one try, and whether somebody outside ended it, so that another try must not follow."""
         trial_id = secrets.token_hex(16)
         workspace = f"{self._workspaces}/{case.id}/{variant.id}/{task.id}/{trial_id}"
+        folder = Path(workspace)
         request = self._request(case, variant, task, slot, trial_id, workspace)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         began = perf_counter()
-        outcome, ended = self._outcome(request, Path(workspace))
+        outcome, ended = self._outcome(request, folder)
         duration = round(perf_counter() - began, 6)
-        outcome, files = _with_files(self._checked(_where_room_is(outcome, Path(workspace))), workspace)
+        outcome, files = _with_files(self._checked(_where_room_is(outcome, folder)), workspace)
         record = AttemptRecord(
             case=case.id,
             variant=variant.id,

@@ -297,13 +297,11 @@ class AttemptItem(pytest.Item):
 
     def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
         """The marks of the item and its collectors, the closest first. pytest asks six times an item."""
-        for mark in self.own_markers:
-            if name is None or mark.name == name:
-                yield self, mark
+        found: list[tuple[Any, pytest.Mark]] = [(self, m) for m in self.own_markers if name is None or m.name == name]
         for node in self._shared.nearest_first:
-            for mark in node.own_markers:
-                if name is None or mark.name == name:
-                    yield node, mark
+            if node.own_markers:
+                found += [(node, mark) for mark in node.own_markers if name is None or mark.name == name]
+        return iter(found)
 
     def listchain(self) -> list[Any]:
         """The collectors above and the item. pytest asks some ten times an item."""

@@ -8,6 +8,7 @@ import fnmatch
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +31,14 @@ def attempt_seed(experiment_seed: int, case_id: str, variant_id: str, task_id: s
     The first four bytes of the SHA-256 digest of the canonical JSON of its arguments. ``variant_id`` is the
     variant's own id, ``control-1`` for a control.
     """
-    text = canonical_json([experiment_seed, case_id, variant_id, task_id, slot])
+    text = f"{_seed_text(experiment_seed, case_id, variant_id, task_id)},{slot}]"
     return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:4], "big")
+
+
+@lru_cache(maxsize=1024)
+def _seed_text(experiment_seed: int, case_id: str, variant_id: str, task_id: str) -> str:
+    """The canonical JSON up to the slot, which is all that differs from one attempt of a task to the next."""
+    return canonical_json([experiment_seed, case_id, variant_id, task_id])[:-1]
 
 
 @dataclass
