@@ -5,7 +5,6 @@ left alone (pytest-timeout owns it). In another thread Python offers no way to i
 thread of its own and, past the limit, left behind.
 """
 
-import asyncio
 import signal
 import threading
 from collections.abc import Callable
@@ -40,7 +39,11 @@ def call_within(seconds: float | None, function: Callable[..., T], *arguments: A
 def call_and_await(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call the function; what it returns is awaited when it can be."""
     result = function(*arguments)
-    return asyncio.run(_awaited(result)) if hasattr(result, "__await__") else result
+    if not hasattr(result, "__await__"):
+        return result
+    import asyncio  # here: it takes longer to import than many an agent to answer, and few are asynchronous
+
+    return asyncio.run(_awaited(result))
 
 
 async def _awaited(result: Any) -> Any:
