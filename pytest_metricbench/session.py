@@ -14,7 +14,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import pytest
 
@@ -33,7 +33,8 @@ from pytest_metricbench.reporting.progress import PassingText, Progress
 from pytest_metricbench.reporting.words import Words
 from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
-from pytest_metricbench.store.journal import StoreError
+from pytest_metricbench.staleness import stale_notice
+from pytest_metricbench.store.journal import DiskError, StoreError
 from pytest_metricbench.store.merging import merge_stores, store_in
 from pytest_metricbench.store.writing import StoreWriter
 from pytest_metricbench.wire import WireError
@@ -45,6 +46,13 @@ STORE_FAILED: Final = 3
 
 COVERAGE: Final = "coverage"
 """Stands in a coverage request's node id where an attempt's has its variant; no variant may be called so."""
+
+
+def _refuse(error: Exception) -> NoReturn:
+    """End before anything runs: a store that cannot be used, or one whose disk is full or read-only."""
+    if isinstance(error, DiskError):
+        pytest.exit(f"metricbench: {error}", returncode=STORE_FAILED)
+    raise pytest.UsageError(f"metricbench: {error}") from None
 
 
 class Controller:
@@ -91,7 +99,7 @@ class Controller:
         try:
             writer = StoreWriter(bench.layout.root, fresh=self._config.getoption("metricbench_fresh"))
         except StoreError as error:
-            raise pytest.UsageError(f"metricbench: {error}") from None
+            _refuse(error)
         self._writers[bench] = writer
         bench.stored = writer.contents.attempts
         self._merge(bench, writer)
@@ -127,13 +135,14 @@ class Controller:
                 selected.setdefault(found[0], set()).add(found[1])
         systems = self._systems(selected) if selected else None
         for bench in selected:
-            self._warn_of_the_rule(bench)
+            self._say_first(unreachable_warning(bench.experiment))
             self.open(bench)  # all, before any is begun: one that cannot be opened ends the session
         for bench, keys in selected.items():
             try:
+                self._tell_stale(bench, keys)
                 run = ExperimentRun.begin(bench, self._writers[bench], keys, systems)
             except (StoreError, OSError) as error:
-                raise pytest.UsageError(f"metricbench: {error}") from None
+                _refuse(error)
             run.notes += self._notes
             self._runs[bench] = run
             bench.deliver = partial(self._keep, run)
@@ -141,13 +150,18 @@ class Controller:
         if self._runs:
             self._stop_in_order()
 
-    def _warn_of_the_rule(self, bench: Bench) -> None:
-        """Say before anything is paid for that the kill rule cannot be reached with the attempts asked for."""
-        warning = unreachable_warning(bench.experiment)
+    def _tell_stale(self, bench: Bench, keys: set[AttemptKey]) -> None:
+        """Say before anything is paid for again that saved attempts are stale, and since what has changed."""
+        if not bench.cached:  # else they fail, each by name
+            stored = bench.stored or {}
+            self._say_first(stale_notice(bench.experiment, bench.fingerprints, bench.layout, stored, keys))
+
+    def _say_first(self, text: str | None) -> None:
+        """Say something before anything is paid for."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if warning is not None and reporter is not None:
+        if text is not None and reporter is not None:
             reporter.ensure_newline()
-            reporter.write_line(f"metricbench: {warning}", yellow=True)
+            reporter.write_line(f"metricbench: {text}", yellow=True)
 
     def _systems(self, selected: Iterable[Bench]) -> frozenset[str] | None:
         """The coverage systems that the command line chose; None: all."""

@@ -14,6 +14,7 @@ LAYERS = (
     {"runners", "coverage", "store", "analysis"},
     {"ordering", "wire", "request_folders"},
     {"attempts", "measuring", "sharding"},
+    {"staleness"},
     {"runs"},
     {"reporting"},
     {"stages"},

@@ -7,7 +7,7 @@ from pytest_metricbench.analysis.outcomes import CaseOutcomes
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.subset_figures import NO_RESULT, CaseScores
 from pytest_metricbench.analysis.summary import BaselineCheck, CoverageFailure
-from pytest_metricbench.analysis.unavailable import counted, listed, outside_reason
+from pytest_metricbench.analysis.unavailable import briefly, counted, listed, outside_reason
 from pytest_metricbench.definition.experiment import POOL
 
 
@@ -67,7 +67,7 @@ def problems(outcomes: CaseOutcomes, check: BaselineCheck, failures: tuple[Cover
         by_system.setdefault(failure.system, []).append(failure)
     for system, failed in by_system.items():
         subsets = listed([failure.subset for failure in failed])
-        first = failed[0].error.strip().partition("\n")[0]
+        first = briefly(failed[0].error)
         requests = counted(len(failed), "coverage request")
         yield f"{case}: {requests} of {system} without a result ({subsets}): {first}"
 

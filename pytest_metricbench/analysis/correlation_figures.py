@@ -9,7 +9,7 @@ from pytest_metricbench.analysis.correlation import Coefficients, IntArray, coef
 from pytest_metricbench.analysis.figures import Correlation, CorrelationBySize, Figure, SizeControl, Ties
 from pytest_metricbench.analysis.inference import Inference, Tables
 from pytest_metricbench.analysis.many_coefficients import METHODS
-from pytest_metricbench.analysis.pair_tables import Pair, PairTable, pair_table
+from pytest_metricbench.analysis.pair_tables import Pair, PairTable, away_of, pair_table
 from pytest_metricbench.analysis.size_control import balance, size_control
 from pytest_metricbench.analysis.strata import OVERALL
 from pytest_metricbench.analysis.summary import SubsetScores
@@ -44,7 +44,7 @@ def _correlate(table: PairTable, stratum: str, inference: Inference) -> Correlat
     pairs = [pair for pair in table.pairs if stratum in (OVERALL, str(pair.size))]
     x, y = table.coverage[rows], table.scores[rows]
     x_level, y_level = levels(x), levels(y)
-    away = next((figure for pair in pairs for figure in (pair.score, pair.coverage) if figure.outside), None)
+    away = away_of(pairs)
     reason = away.reason if away else why_undefined(x, y, "the coverage", SCORE_NAMES[table.score])
     found = coefficients(x, y) if reason is None else None
     figures = {method: _figure(found, method, reason, True if away else None) for method in METHODS}

@@ -1,6 +1,6 @@
 """The pairs of one correlation: which subsets have both values, and their mutation scores as ranks take them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,7 @@ from pytest_metricbench.analysis.detection import BoolArray
 from pytest_metricbench.analysis.figures import CoverageFigure, Figure
 from pytest_metricbench.analysis.strata import Side, Strata, strata_of
 from pytest_metricbench.analysis.summary import SubsetScores
+from pytest_metricbench.analysis.unavailable import subsets_outside_reason
 from pytest_metricbench.definition.experiment import MutationScore
 
 _DECIMALS: Final = 12
@@ -50,13 +51,23 @@ class PairTable:
 
     @property
     def away(self) -> Figure | None:
-        """A figure that is outside this part of the experiment, where some is."""
-        figures = (figure for pair in self.pairs for figure in (pair.score, pair.coverage))
-        return next((figure for figure in figures if figure.outside), None)
+        """Stands for a figure of all pairs where some are outside this part of the experiment."""
+        return away_of(self.pairs)
 
     def rows(self, stratum: str) -> IntArray:
         """Rows of the subsets that make pairs in a stratum."""
         return self.strata[stratum]
+
+
+def away_of(pairs: Sequence[Pair]) -> Figure | None:
+    """What stands for a figure of these pairs where some need what is outside this part of the experiment.
+
+    Its reason counts the subsets: how many attempts one of them lacks says nothing of the figure.
+    """
+    lacking = sum(1 for pair in pairs if pair.score.outside)
+    if lacking:
+        return Figure(value=None, reason=subsets_outside_reason(lacking, len(pairs)), outside=True)
+    return next((pair.coverage for pair in pairs if pair.coverage.outside), None)
 
 
 def pair_table(subsets: Mapping[str, SubsetScores], system: str, score: MutationScore) -> PairTable:

@@ -24,7 +24,7 @@ from pytest_metricbench.analysis.proportions import wilson
 from pytest_metricbench.analysis.redundancy import minimal_mutants
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summary import PoolScores, SizeSummary, SubsetScores
-from pytest_metricbench.analysis.unavailable import missing, outside
+from pytest_metricbench.analysis.unavailable import briefly, missing, outside
 from pytest_metricbench.definition.experiment import POOL, Case, Subset
 
 NO_RESULT = "no result of this coverage request arrived"
@@ -178,7 +178,7 @@ def _coverage_figure(results: Results, key: tuple[str, str, str]) -> CoverageFig
         part = True if results.part is not None and key in results.coverage_absent else None
         return CoverageFigure(value=None, reason=reason, outside=part, state="absent")
     if record.outcome == "failed":
-        first = (record.error or "no error was given").strip().partition("\n")[0]
+        first = briefly(record.error or "no error was given")
         return CoverageFigure(value=None, reason=f"the coverage request failed: {first}", state="failed")
     if record.value is None:
         return CoverageFigure(value=None, reason=record.reason or "no reason was given", state="measured")

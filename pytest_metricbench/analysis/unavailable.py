@@ -19,6 +19,22 @@ def outside_reason(needed: int, of: int) -> str:
     return f"{needed} of {counted(of, 'attempt')} {verb} outside this part and not in the store"
 
 
+def subsets_outside_reason(needed: int, of: int) -> str:
+    """Why a figure of several subsets is unavailable."""
+    verb = "needs" if needed == 1 else "need"
+    return f"{needed} of {counted(of, 'subset')} {verb} attempts that are outside this part and not in the store"
+
+
+def briefly(message: str) -> str:
+    """An error in a line: its first, and of what a command wrote to stderr the last, which says what happened."""
+    head, *rest = message.strip().splitlines() or ["no message"]
+    said, found, _ = head.partition("; the end of its stderr:")
+    if rest and rest[-1].startswith("kept in "):  # of a coverage request: where, not what
+        rest.pop()
+    last = next((line.strip() for line in reversed(rest) if line.strip()), "")
+    return f"{said}: {last}" if found and last else said
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun: ``1 task``, ``2 tasks``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

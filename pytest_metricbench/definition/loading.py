@@ -212,7 +212,8 @@ class _Reading:
         """What gates can be about; None where a case or a system has no id yet, and no name can be called unknown."""
         systems = [place.text("id") for place in self.root.entries("coverage")]
         expected = len(self.root.entries("cases"))
-        if not self.drafts or None in systems or any(draft.id is None for draft in self.drafts) or len(self.drafts) < expected:
+        unnamed = None in systems or any(draft.id is None for draft in self.drafts)
+        if not self.drafts or unnamed or len(self.drafts) < expected:
             return None
         controls = self.root.value.get("controls", 0)
         count = min(controls, CONTROLS_LIMIT) if type(controls) is int else 0

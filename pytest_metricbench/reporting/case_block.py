@@ -4,6 +4,7 @@ from typing import Final
 
 from pytest_metricbench.analysis.figures import MeanFigure
 from pytest_metricbench.analysis.summary import CaseSummary, Counts, Settings, Verdicts
+from pytest_metricbench.analysis.unavailable import briefly
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.reporting.coverage_block import correlation_table, sizes_table, unavailable_block
 from pytest_metricbench.reporting.kill_block import kill_table, score_block
@@ -78,8 +79,7 @@ def deaths_block(name: str, case: CaseSummary, width: int) -> list[Line]:
     """Why attempts died: of each of the most frequent errors how many, and what the first says."""
     texts = []
     for death in case.deaths[:MOST_DEATHS]:
-        head, *rest = [found for text in death.message.splitlines() if (found := one_line(text))] or ["no message"]
-        said = f"{head} {rest[-1]}" if rest else head  # of a traceback, the last line says what happened
+        said = one_line(briefly(death.message))
         who = f"{first_names(death.variants, 3)}: {counted(death.attempts, 'attempt')}"
         texts.append(f"{who}, {one_line(death.type)}: {shortened(said, MOST_OF_MESSAGE)} ({death.first})")
     if len(case.deaths) > MOST_DEATHS:
@@ -106,8 +106,8 @@ def variants_table(name: str, case: CaseSummary, settings: Settings, width: int)
             break
     between = f"{left_out} more mutants between these: summary.json, cases.{name}.variants"
     lines = table(columns, width, (1 + ENDS, between) if left_out else None)
-    if any("/" in cell for column in fitting(columns, width) if "@" in column.head for cell in column.cells):
-        lines += paragraph(f"/n: over n of the {len(case.tasks)} tasks", width, "light")
+    if any(" /" in cell for column in fitting(columns, width) if "@" in column.head for cell in column.cells):
+        lines += paragraph(f"/n: over n of {counted(len(case.tasks), 'task')}", width, "light")
     others = [score for score in case.variants[BASELINE].pass_at_k if score != settings.primary]
     if others:
         text = f"pass@k of {settings.primary}; of {first_names(others, 4)}: summary.json"

@@ -26,7 +26,7 @@ class PassingText:
 
     def __init__(self, config: pytest.Config) -> None:
         """Nothing is shown yet."""
-        self._reporter: Final = config.pluginmanager.get_plugin("terminalreporter")
+        self._reporter: Final[Any] = config.pluginmanager.get_plugin("terminalreporter")
         self._beside = 0
         self._own_line = False
 

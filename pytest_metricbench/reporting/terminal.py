@@ -4,12 +4,13 @@ Pure text from a summary: whatever is printed stands in ``summary.json`` under a
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from pytest_metricbench.analysis.figures import Figure
 from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE
-from pytest_metricbench.reporting.case_block import attempts_text, case_block
+from pytest_metricbench.reporting.case_block import attempts_text, case_block, deaths_block
 from pytest_metricbench.reporting.layout import (
     LABEL_WIDTH,
     UNAVAILABLE,
@@ -69,6 +70,7 @@ def section_lines(
         blocks += [
             paragraph(attempts_text(summary.counts), width),
             _cases_table(summary, width),
+            _broken_baselines(summary, width),
             _survivors(summary, width),
             _unavailable(summary, width),
         ]
@@ -110,6 +112,12 @@ def _cases_table(summary: Summary, width: int) -> list[Line]:
     columns = _case_columns({name: summary.cases[name] for name in shown}, summary.settings)
     between = f"{left_out} more cases between these: summary.json"
     return table(columns, width, (MOST_CASES // 2, between) if left_out else None)
+
+
+def _broken_baselines(summary: Summary, width: int) -> list[Line]:
+    """Why attempts died, of cases whose baseline never passes: nothing else matters before that is mended."""
+    broken = ((name, case) for name, case in summary.cases.items() if case.baseline_check.holds is False)
+    return [found for name, case in islice(broken, MOST_PROBLEMS) for found in deaths_block(name, case, width)]
 
 
 def _case_columns(cases: dict[str, CaseSummary], settings: Settings) -> list[Column]:

@@ -21,6 +21,10 @@ class StoreError(Exception):
     """A store that cannot be used as it is; the message names the file and the line, and says what to do."""
 
 
+class DiskError(StoreError):
+    """A store whose disk is full, read-only or failing: nothing is wrong with the store or with what was asked for."""
+
+
 class Journal:
     """The one writer of a journal."""
 

@@ -1,5 +1,6 @@
 """The one writer of a store: the controller."""
 
+import errno
 import json
 import os
 import time
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 from pytest_metricbench.contracts import FORMAT_VERSION, AttemptRecord, CoverageRecord
 from pytest_metricbench.plain_files import write_whole
-from pytest_metricbench.store.journal import Journal, StoreError
+from pytest_metricbench.store.journal import DiskError, Journal, StoreError
 from pytest_metricbench.store.layout import STORE_FOLDER, Layout
 from pytest_metricbench.store.locking import StoreLock
 from pytest_metricbench.store.reading import Contents, read_store
@@ -156,8 +157,12 @@ class StoreWriter:
             raise _cannot_write(path, error) from error
 
 
+_OF_THE_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+
+
 def _cannot_write(path: Path, error: OSError) -> StoreError:
-    return StoreError(
+    kind = DiskError if error.errno in _OF_THE_DISK else StoreError
+    return kind(
         f"{path}: cannot be written: {error.strerror or error}; make room or pass a folder that can be written with "
         "--metricbench-store"
     )

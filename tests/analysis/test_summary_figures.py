@@ -274,7 +274,11 @@ def test_figures_that_need_what_is_outside_are_unavailable() -> None:
     assert case.subsets["s1"].kill_share.over_detected.outside, "which mutants the pool kills is not known"
     assert case.subsets["s2"].kill_share.reason == "2 of 9 attempts are outside this part and not in the store"
     assert case.sizes["1"].kill_share.outside
-    assert case.correlation["sys"]["kill_share"].overall.kendall.outside
+    tau = case.correlation["sys"]["kill_share"].overall.kendall
+    lacking = [name for name in SUBSETS if case.subsets[name].kill_share.outside]
+    assert 1 < len(lacking) < len(SUBSETS)
+    reason = f"{len(lacking)} of {len(SUBSETS)} subsets need attempts that are outside this part and not in the store"
+    assert (tau.reason, tau.outside) == (reason, True)
     assert case.kills["m2"]["b"] == "missing"
     assert (case.mutants.detected, case.mutants.outside, case.survivors) == (("m1",), ("m2",), ())
     assert case.kill_nothing == ("d",), "b may kill m2"

@@ -89,7 +89,7 @@ def test_a_disk_that_is_read_only(lab: Lab, disk: Path) -> None:
     lab.forget()
     for workers in (0, 2):
         ended = lab.run(option, f"-n{workers}")
-        assert ended.status == 4, ended
+        assert ended.status == 3, ended
         no_fault(ended.out)
         assert "cannot be written: Read-only file system" in ended.out
     assert lab.noted().total() == 0

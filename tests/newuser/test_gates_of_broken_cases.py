@@ -14,7 +14,9 @@ gates: ["baseline pass@1 >= 0.5"]
 """
 
 
-@pytest.mark.parametrize("cases", ["", "cases: {id: c, tasks: [{id: t}]}\n", "cases: []\n"], ids=["none", "map", "empty"])
+@pytest.mark.parametrize(
+    "cases", ["", "cases: {id: c, tasks: [{id: t}]}\n", "cases: []\n"], ids=["none", "map", "empty"]
+)
 def test_only_the_cases_are_wrong(tmp_path: Path, cases: str) -> None:
     path = tmp_path / "experiment.yml"
     path.write_text(HEAD + cases)

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-AGENT = '''
+AGENT = """
 def act(request):
     if request.variant.params.get("broken"):
         raise KeyError("lost")
     if request.task.id == "hard" or request.variant.id == "flat":
         import no_such_module
     return 1.0
-'''
+"""
 CASE = {
     "id": "c",
     "tasks": [{"id": "easy"}, {"id": "hard"}],
@@ -36,7 +36,11 @@ def run(folder: Path, runner: dict[str, object], *arguments: str) -> tuple[str, 
 def test_exceptions_of_a_python_agent(tmp_path: Path) -> None:
     shown, deaths = run(tmp_path, {"kind": "python", "agent": "crashing_agent:act"})
     missing, lost = deaths
-    assert (missing["type"], missing["attempts"], missing["variants"]) == ("ModuleNotFoundError", 6, ["baseline", "flat"])
+    assert (missing["type"], missing["attempts"], missing["variants"]) == (
+        "ModuleNotFoundError",
+        6,
+        ["baseline", "flat"],
+    )
     assert (lost["type"], lost["attempts"], lost["variants"]) == ("KeyError", 4, ["broken"])
     assert missing["first"] == "baseline::hard[1]"
     said = " ".join(shown.split())
@@ -53,3 +57,6 @@ def test_the_last_line_of_a_command_that_failed(tmp_path: Path) -> None:
     assert "baseline, flat, broken: 12 attempts, AgentFailed: the agent" in said
     assert "the key is missing (baseline::easy[1])" in said
     assert "\x1b" not in shown
+    brief = " ".join(run(tmp_path, {"kind": "command", "agent": ["{python}", "fails.py"]}, "-q")[0].split())
+    assert "none of 4 attempts of the baseline passes" in brief
+    assert "the key is missing (baseline::easy[1])" in brief

@@ -1,6 +1,7 @@
 """The section at the end of a run, read as a user reads it."""
 
 import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,7 @@ def test_a_figure_over_few_tasks_looks_like_one() -> None:
     rows = {task: [UNMEASURED] * 5 for task in TASKS} | {"greeting": [1] * 5}
     lines = rendered(summary_of(CaseTable({"baseline": rows})))
     assert any(text.startswith("baseline") and "1.00 /1" in text for text in lines)
-    assert "/n: over n of the 6 tasks" in lines
+    assert "/n: over n of 6 tasks" in lines
 
 
 def test_other_scores_are_said_to_be_elsewhere() -> None:
@@ -198,6 +199,8 @@ def test_a_part_says_what_it_is_about() -> None:
     )
     assert any("open  mutation_score >= 0.8" in text for text in lines)
     assert "needs attempts that are outside this part and not in the store" in " ".join(block_of(lines, "n/a"))
+    counts = any(re.search(r"[\d\]] /\d", text) for text in lines)
+    assert counts == any("over n of" in text for text in lines), "explained where it is used, and only there"
     assert "mutation score  n/a: 5 of 150 attempts are outside this part and not in the" in lines
 
 
