@@ -8,7 +8,18 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pytest_metricbench"
 
 LAYERS = (
-    {"contracts", "digests", "answers", "plain_files", "process_groups", "orphans", "processes", "targets", "deadlines", "atif"},
+    {
+        "contracts",
+        "digests",
+        "answers",
+        "plain_files",
+        "process_groups",
+        "orphans",
+        "processes",
+        "targets",
+        "deadlines",
+        "atif",
+    },
     {"definition"},
     {"interop"},
     {"runners", "coverage", "store", "analysis"},

@@ -269,9 +269,6 @@ def test_an_unknown_system_is_a_usage_error_with_the_nearest(lab, workers):
     result = lab.run("experiment.yml", "--metricbench-coverage=gaols", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        [
-            "ERROR: metricbench: --metricbench-coverage: there is no coverage system 'gaols'; "
-            "did you mean 'goals'? *"
-        ]
+        ["ERROR: metricbench: --metricbench-coverage: there is no coverage system 'gaols'; did you mean 'goals'? *"]
     )
     assert lab.calls() == []
