@@ -1,5 +1,11 @@
 """For all tests."""
 
+import os
+
 import numpy  # noqa: F401  (pytester forgets what an in-process run imported, and numpy cannot be imported twice)
 
 collect_ignore = ["known_answers"]  # an experiment that tests run in a folder of their own, not a test
+
+# Where these are set pytest prints messages whole, and so a second time, in its short summary.
+for name in ("CI", "BUILD_NUMBER"):
+    os.environ.pop(name, None)

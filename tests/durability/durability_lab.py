@@ -133,7 +133,9 @@ class Lab:
     def start(self, *args: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         """A session in a process group of its own."""
         off = [part for plugin in OTHERS for part in ("-p", f"no:{plugin}")]
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+        # CI makes pytest print messages a second time, whole, in its short summary.
+        unwanted = ("PYTEST", "COV", "CI", "BUILD_NUMBER")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
         with (self.path.parent / f"{self.path.name}.log").open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "pytest", *off, "experiment.yml", *args],

@@ -169,7 +169,8 @@ class Lab:
     def start(self, *args: str, beside: Sequence[str] = (), env: dict[str, str] | None = None) -> Running:
         """A session in a process, and a process group, of its own."""
         log = self.path.parent / f"{self.path.name}-session-{len(self._sessions) + 1}.log"
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+        unwanted = ("PYTEST", "CI", "BUILD_NUMBER")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *_without_others(beside), *args],
