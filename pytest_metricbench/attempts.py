@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Final, Literal
 
 from pytest_metricbench.contracts import (
+    AttemptKey,
     AttemptRecord,
     AttemptRequest,
     CaseRef,
@@ -27,8 +28,6 @@ from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_see
 from pytest_metricbench.definition.scoring import contract_problem, status
 from pytest_metricbench.store.files import copy_file, digest_folder, files_match, no_room
 from pytest_metricbench.store.layout import Layout
-
-AttemptKey = tuple[str, str, str, int]
 
 
 @dataclass(slots=True)

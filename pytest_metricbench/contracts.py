@@ -31,6 +31,11 @@ OutputKind: TypeAlias = Literal["continuous", "discrete", "boolean", "label", "m
 Seconds: TypeAlias = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
 """A time limit in an experiment: more than zero."""
 
+AttemptKey: TypeAlias = tuple[str, str, str, int]
+"""Case, variant, task, slot."""
+CoverageKey: TypeAlias = tuple[str, str, str]
+"""Case, coverage system, subset (or ``pool``)."""
+
 REQUEST_FILE: Final = "request.json"
 RESPONSE_FILE: Final = "response.json"
 OUTPUT_FILE: Final = "output.json"
@@ -210,7 +215,7 @@ class AttemptRecord:
     """Name of its workspace, where that is not the trial id: after it was scored again."""
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
+    def key(self) -> AttemptKey:
         """What the record is about: case, variant, task, slot."""
         return (self.case, self.variant, self.task, self.attempt)
 
@@ -313,7 +318,7 @@ class CoverageRecord:
     files: dict[str, str]
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> CoverageKey:
         """What the record is about: case, system, subset."""
         return (self.case, self.system, self.subset)
 

@@ -19,10 +19,12 @@ from typing import Final
 from pytest_metricbench.answers import as_coverage_value
 from pytest_metricbench.contracts import (
     RESERVED_FILES,
+    AttemptKey,
     AttemptRecord,
     CaseRef,
     ContractError,
     CoverageError,
+    CoverageKey,
     CoverageRecord,
     CoverageRequest,
     CoverageSystem,
@@ -45,9 +47,6 @@ from pytest_metricbench.request_folders import (
 )
 from pytest_metricbench.store.files import files_match
 from pytest_metricbench.store.layout import Layout
-
-AttemptKey = tuple[str, str, str, int]
-CoverageKey = tuple[str, str, str]
 
 _FAILED: Final = "it failed the last time"
 DAMAGED: Final = "files that it left are missing or have changed"

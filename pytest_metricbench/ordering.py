@@ -8,10 +8,8 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from pytest_metricbench.contracts import AttemptRecord
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord
 from pytest_metricbench.definition.experiment import BASELINE
-
-AttemptKey = tuple[str, str, str, int]
 
 
 class Order:

@@ -22,15 +22,21 @@ from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import summary_to_json
 from pytest_metricbench.answers import read_json_file
-from pytest_metricbench.attempts import AttemptKey, Attempts, Performed
-from pytest_metricbench.contracts import AttemptError, AttemptRecord, ContractError, CoverageRecord
+from pytest_metricbench.attempts import Attempts, Performed
+from pytest_metricbench.contracts import (
+    AttemptError,
+    AttemptKey,
+    AttemptRecord,
+    ContractError,
+    CoverageKey,
+    CoverageRecord,
+)
 from pytest_metricbench.definition.experiment import BASELINE, Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.measuring import (
     DAMAGED,
-    CoverageKey,
     CoveragePlan,
     PlannedRequest,
     cached_answers,
@@ -142,7 +148,6 @@ class ExperimentRun:
     outside: set[AttemptKey] = field(default_factory=set)
     coverage: dict[CoverageKey, CoverageRecord] = field(default_factory=dict)
     coverage_absent: dict[CoverageKey, str] = field(default_factory=dict)
-    coverage_reused: set[CoverageKey] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     damaged: list[AttemptKey] = field(default_factory=list)
     """Attempts that ran again since files that they had left were missing or had changed."""

@@ -22,7 +22,7 @@ from pytest_metricbench.analysis.reach import unreachable_warning
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.attempts import Performed
 from pytest_metricbench.collection import LEARNED, AttemptItem, benches, sort_items
-from pytest_metricbench.contracts import CoverageRecord
+from pytest_metricbench.contracts import AttemptKey, CoverageRecord
 from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.definition.scoring import Status
@@ -38,8 +38,6 @@ from pytest_metricbench.store.journal import DiskError, StoreError
 from pytest_metricbench.store.merging import merge_stores, store_in
 from pytest_metricbench.store.writing import StoreWriter
 from pytest_metricbench.wire import WireError
-
-AttemptKey = tuple[str, str, str, int]
 
 STORE_FAILED: Final = 3
 """Exit status when a store cannot be written any more: the run is not the experiment's answer."""

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_metricbench.contracts import AttemptRecord
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.store.journal import StoreError, read_lines
 from pytest_metricbench.store.records import RecordError, attempt_from_line, unsealed
-
-AttemptKey = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.attempts import Attempts
-from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, CoverageSystem, Runner
+from pytest_metricbench.contracts import AttemptRecord, CoverageKey, CoverageRecord, CoverageSystem, Runner
 from pytest_metricbench.definition import loading
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
-from pytest_metricbench.measuring import CoverageKey, measure_requests, plan_coverage
+from pytest_metricbench.measuring import measure_requests, plan_coverage
 from pytest_metricbench.runs import known_files
 from pytest_metricbench.store.reading import Contents, read_store
 from pytest_metricbench.store.writing import StoreWriter

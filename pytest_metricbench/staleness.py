@@ -5,8 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from pytest_metricbench.answers import read_json_file
-from pytest_metricbench.attempts import AttemptKey
-from pytest_metricbench.contracts import AttemptRecord, ContractError
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord, ContractError
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.store.layout import Layout

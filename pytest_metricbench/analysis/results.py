@@ -3,15 +3,9 @@
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord, CoverageKey, CoverageRecord
 from pytest_metricbench.definition.experiment import Experiment
-
-AttemptKey: TypeAlias = tuple[str, str, str, int]
-"""Case, variant, task, slot."""
-CoverageKey: TypeAlias = tuple[str, str, str]
-"""Case, coverage system, subset (or ``pool``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,6 @@ from pytest_metricbench.store.writing import StoreWriter
 MOST_CONFLICTS: Final = 20
 """Conflicts that an error names; of more it says how many."""
 
-Key = tuple[str, ...] | tuple[str, str, str, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Merged:
