@@ -115,3 +115,15 @@ def write_locks(config: pytest.Config, named: Collection[Path]) -> int:
             raise pytest.UsageError(f"metricbench: {experiment.lock.path}: {error.strerror}") from None
         print(f"wrote {experiment.lock.path}: review it and commit it")
     return 0
+
+
+def load_conftests(session: pytest.Session, file: Path) -> None:
+    """Load the conftest.py files above a file that only the workers collected, as collecting it here would."""
+    config = session.config
+    named = (os.path.normpath(config.invocation_params.dir / argument.partition("::")[0]) for argument in config.args)
+    tops = {config.rootpath, *(Path(path) for path in named if os.path.isdir(path))}
+    folders = [folder for folder in reversed(file.parents) if tops & {folder, *folder.parents}]
+    parent: Any = session
+    for folder in folders:
+        parent = pytest.Dir.from_parent(parent, path=folder)
+        session.config.hook.pytest_make_collect_report(collector=parent)

@@ -27,6 +27,7 @@ from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.measuring import PlannedRequest
+from pytest_metricbench.opening import load_conftests
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.reporting.junit import coverage_properties
 from pytest_metricbench.reporting.progress import PassingText, Progress
@@ -207,7 +208,7 @@ class Controller:
             if bench.experiment.path == path:
                 return bench
         if path.is_file():
-            _load_conftests(self._session, path)
+            load_conftests(self._session, path)
             try:
                 return benches(self._config).load(path, self._config, self._session.gethookproxy(path))
             except DefinitionError:
@@ -439,15 +440,3 @@ def _headline(bench: Bench, config: pytest.Config) -> str:
     coverage = f", {requests} coverage requests" if requests else ""
     store = os.path.relpath(bench.layout.root, config.invocation_params.dir)
     return f"metricbench: {experiment.name}: {cases}{attempts} attempts{coverage}, store: {store}"
-
-
-def _load_conftests(session: pytest.Session, file: Path) -> None:
-    """Load the conftest.py files above a file that only the workers collected, as collecting it here would."""
-    config = session.config
-    named = (os.path.normpath(config.invocation_params.dir / argument.partition("::")[0]) for argument in config.args)
-    tops = {config.rootpath, *(Path(path) for path in named if os.path.isdir(path))}
-    folders = [folder for folder in reversed(file.parents) if tops & {folder, *folder.parents}]
-    parent: Any = session
-    for folder in folders:
-        parent = pytest.Dir.from_parent(parent, path=folder)
-        session.config.hook.pytest_make_collect_report(collector=parent)
