@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pytest_metricbench.analysis.summary import Summary
+    from pytest_metricbench.bases import CoverageSystem, Role, Runner
     from pytest_metricbench.contracts import (
         AttemptRecord,
         AttemptRequest,
         CoverageError,
         CoverageRecord,
         CoverageRequest,
-        CoverageSystem,
         Goals,
         Outcome,
-        Role,
-        Runner,
         Score,
     )
     from pytest_metricbench.definition.experiment import Experiment
@@ -34,11 +32,11 @@ _HOMES: Final = {
     "CoverageError": "contracts",
     "CoverageRecord": "contracts",
     "CoverageRequest": "contracts",
-    "CoverageSystem": "contracts",
+    "CoverageSystem": "bases",
     "Goals": "contracts",
     "Outcome": "contracts",
-    "Role": "contracts",
-    "Runner": "contracts",
+    "Role": "bases",
+    "Runner": "bases",
     "Score": "contracts",
     "Experiment": "definition.experiment",
     "DefinitionError": "definition.problems",

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pytest_metricbench.contracts import ContractError, Goals, Json, Score, ScoreValue
+from pytest_metricbench.contracts import ContractError, Goals, Json, Score
 from pytest_metricbench.plain_files import open_regular
+from pytest_metricbench.score_values import ScoreValue
 
 RESPONSE_LIMIT: Final = 1 << 20
 """Bytes that a response may have."""

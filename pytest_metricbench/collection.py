@@ -15,7 +15,8 @@ import pytest
 
 from pytest_metricbench import coverage, runners
 from pytest_metricbench.attempts import NotCachedError
-from pytest_metricbench.contracts import AttemptRecord, CoverageSystem, Runner
+from pytest_metricbench.bases import CoverageSystem, Runner
+from pytest_metricbench.contracts import AttemptRecord
 from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.problems import DefinitionError

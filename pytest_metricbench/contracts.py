@@ -1,28 +1,24 @@
-"""What the parts exchange: requests, outcomes, records, scores, and the two classes that users extend.
+"""What the parts exchange: requests, outcomes, records and scores.
 
 A runner answers an :class:`AttemptRequest` with an :class:`Outcome`; a coverage system answers a
 :class:`CoverageRequest` with a :class:`Score`. What became of them is kept as :class:`AttemptRecord` and
 :class:`CoverageRecord`, one JSON line each.
 """
 
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
+
+from pytest_metricbench.score_values import ScoreValue
 
 FORMAT_VERSION: Final = 1
 """The version of every format of ours: experiment file, journal, request, response, summary."""
 
 Json: TypeAlias = Any
 """A value as JSON has it. (A recursive alias would be exact, and slow to validate.)"""
-
-ScoreValue: TypeAlias = bool | int | float | str | None
-"""What an attempt scored: a number, a boolean, a label, or None for an attempt that died before it was scored."""
 
 OutcomeKind: TypeAlias = Literal["scored", "died", "unmeasured"]
 Phase: TypeAlias = Literal["setup", "agent", "verifier", "contract"]
@@ -46,17 +42,6 @@ RESERVED_FILES: Final = frozenset(
     | {f"{step}{suffix}" for step in ("agent", "verifier") for suffix in LOG_SUFFIXES}
 )
 """Names at the top of an attempt's workspace that are the plugin's own and never evidence."""
-
-
-class Role(Enum):
-    """What a field of a runner shapes, given as ``Annotated[type, Role.X]``; a field without one shapes results."""
-
-    RESULT = "result"
-    """Part of the attempt's fingerprint: a change makes attempts stale."""
-    VERIFIER = "verifier"
-    """Part of the verifier's digest: a change scores kept attempts again."""
-    NEITHER = "neither"
-    """Part of no digest: time-outs, retries, how many at a time."""
 
 
 # ---------------------------------------------------------------- attempts
@@ -101,6 +86,8 @@ class AttemptRequest:
     trial_id: str
     """Unique over all runs."""
     _workspace: str = field(repr=False)
+    fingerprint: str = ""
+    """The digest of everything its result depends on; for names that must not outlive it. Not in ``request.json``."""
 
     @property
     def workspace(self) -> Path:
@@ -146,21 +133,39 @@ class Outcome:
     error: AttemptError | None = None
     time_limit: float | None = None
     """The limit in seconds that ended the agent, when it died of a time-out."""
+    trial_name: str | None = None
+    """What the attempt is called where it was made, when that is elsewhere; it need not be unique."""
 
     @classmethod
-    def scored(cls, scores: Mapping[str, ScoreValue]) -> Self:
-        """An attempt that the verifier scored."""
-        return cls("scored", scores)
+    def scored(
+        cls, scores: Mapping[str, ScoreValue], *, error: AttemptError | None = None, trial_name: str | None = None
+    ) -> Self:
+        """An attempt that the verifier scored; ``error``: what went wrong although it could be scored."""
+        return cls("scored", scores, error, None, trial_name)
 
     @classmethod
-    def died(cls, type: str, message: str, *, time_limit: float | None = None) -> Self:  # noqa: A002
+    def died(
+        cls,
+        type: str,  # noqa: A002
+        message: str,
+        *,
+        time_limit: float | None = None,
+        trial_name: str | None = None,
+    ) -> Self:
         """An attempt whose agent crashed or ran out of time."""
-        return cls("died", {}, AttemptError(type, message, "agent"), time_limit)
+        return cls("died", {}, AttemptError(type, message, "agent"), time_limit, trial_name)
 
     @classmethod
-    def unmeasured(cls, type: str, message: str, phase: Phase) -> Self:  # noqa: A002
+    def unmeasured(
+        cls,
+        type: str,  # noqa: A002
+        message: str,
+        phase: Phase,
+        *,
+        trial_name: str | None = None,
+    ) -> Self:
         """An attempt about which nothing is known, through no fault of the agent."""
-        return cls("unmeasured", {}, AttemptError(type, message, phase))
+        return cls("unmeasured", {}, AttemptError(type, message, phase), None, trial_name)
 
 
 class ContractError(ValueError):
@@ -213,6 +218,8 @@ class AttemptRecord:
     supersedes: str | None
     folder: PathPart | None = None
     """Name of its workspace, where that is not the trial id: after it was scored again."""
+    trial_name: str | None = None
+    """What the attempt is called where it was made, when that is elsewhere; reports show it in place of the id."""
 
     @property
     def key(self) -> AttemptKey:
@@ -323,103 +330,5 @@ class CoverageRecord:
         return (self.case, self.system, self.subset)
 
 
-# ---------------------------------------------------------------- what users extend
-
-
-class Runner(BaseModel, ABC):
-    """How an attempt is run. Its fields are the keys of the experiment's ``runner``.
-
-    A subclass names itself with ``kind: Literal["name"] = "name"`` and implements :meth:`run`. Fields of the types
-    ``Argv`` (:mod:`pytest_metricbench.processes`) and ``Target`` (:mod:`pytest_metricbench.targets`) are checked
-    when the file is collected, and the files they name become part of the fingerprint. A :class:`Role` in a field's
-    annotation says which digest the field belongs to.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: str
-
-    makes_workspace: ClassVar[bool] = False
-    """True where the runner makes its workspace itself, when it needs one."""
-    baseline_first: ClassVar[bool] = False
-    """True where an attempt of a mutant needs the baseline's result of its task before it starts."""
-
-    @property
-    def time_limit(self) -> float | None:
-        """Seconds after which an agent is stopped, kept with an attempt that died of it; None without a limit."""
-        return None
-
-    @abstractmethod
-    def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
-        """Run one attempt and say what became of it.
-
-        Raising counts as ``unmeasured`` with phase ``setup``: what an agent does wrong must be returned as died.
-        """
-
-    def rescore(self, request: AttemptRequest, workspace: Path) -> Outcome | None:
-        """Score what an earlier attempt left in ``workspace`` with today's verifier, without running the agent.
-
-        None (the default): this runner cannot, and the attempt runs again.
-        """
-        return None
-
-    def affinity(self, case: str, variant: str, task: str) -> str | None:
-        """A key that attempts with a costly set-up in common share: they go to one worker where that costs nothing."""
-        return None
-
-
-class CoverageSystem(BaseModel, ABC):
-    """How a subset's coverage is measured. Its fields are the keys of an entry of ``coverage`` (without ``id``).
-
-    A subclass names itself with ``kind: Literal["name"] = "name"`` and implements :meth:`measure`.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: str
-
-    concurrent: ClassVar[bool] = False
-    """True where several requests may be measured at a time, in threads."""
-    isolated: ClassVar[bool] = True
-    """True where evidence is copied for each request and checked afterwards; False only for code that reads."""
-
-    @property
-    def request_settings(self) -> Mapping[str, Json]:
-        """The settings that a request carries to the system."""
-        return {}
-
-    @abstractmethod
-    def measure(self, request: CoverageRequest, workspace: Path) -> Score:
-        """Compute the score of one request.
-
-        ``workspace`` is a private folder that holds ``request.json``; what is left in it is kept.
-
-        Raises:
-            CoverageError: the request failed. Anything else that is raised fails it too, with its traceback kept.
-        """
-
-
 class CoverageError(Exception):
     """A coverage request that failed: no score, no receipt. The message is for the reader of the report."""
-
-
-# ---------------------------------------------------------------- JSON of values
-
-
-def value_to_json(value: ScoreValue) -> bool | int | float | str | None:
-    """A score value as JSON can hold it: non-finite numbers become ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
-
-    The text alone cannot be told from a label, so files keep a ``value_type`` beside it.
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value):
-            return "NaN"
-        return "Infinity" if value > 0 else "-Infinity"
-    return value
-
-
-def value_type(value: ScoreValue) -> Literal["number", "label", "missing"]:
-    """Which kind of value this is; a boolean counts as a number."""
-    if value is None:
-        return "missing"
-    return "label" if isinstance(value, str) else "number"

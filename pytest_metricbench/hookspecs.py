@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:  # pydantic stays unimported until an experiment is collected
-    from pytest_metricbench.contracts import CoverageSystem, Runner
+    from pytest_metricbench.bases import CoverageSystem, Runner
 
 
 @pytest.hookspec

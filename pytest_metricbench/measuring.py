@@ -17,6 +17,7 @@ from time import perf_counter, sleep
 from typing import Final
 
 from pytest_metricbench.answers import as_coverage_value
+from pytest_metricbench.bases import CoverageSystem
 from pytest_metricbench.contracts import (
     RESERVED_FILES,
     AttemptKey,
@@ -27,7 +28,6 @@ from pytest_metricbench.contracts import (
     CoverageKey,
     CoverageRecord,
     CoverageRequest,
-    CoverageSystem,
     EvidenceFile,
     Score,
 )

@@ -16,7 +16,8 @@ from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.attempts import Attempts
-from pytest_metricbench.contracts import AttemptRecord, CoverageKey, CoverageRecord, CoverageSystem, Runner
+from pytest_metricbench.bases import CoverageSystem, Runner
+from pytest_metricbench.contracts import AttemptRecord, CoverageKey, CoverageRecord
 from pytest_metricbench.definition import loading
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints

@@ -10,6 +10,9 @@ PACKAGE = Path(__file__).parents[1] / "pytest_metricbench"
 LAYERS = (
     {
         "contracts",
+        "bases",
+        "sources",
+        "score_values",
         "digests",
         "answers",
         "plain_files",

@@ -12,9 +12,10 @@ from typing import Final
 from pytest_metricbench.analysis.figures import whole_text
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summary import AttemptValue
-from pytest_metricbench.contracts import AttemptRecord, OutputKind, ScoreValue, value_to_json, value_type
+from pytest_metricbench.contracts import AttemptRecord, OutputKind
 from pytest_metricbench.definition.experiment import BASELINE, Case, ScorePolicy, Task, Variant
 from pytest_metricbench.definition.scoring import status
+from pytest_metricbench.score_values import ScoreValue, value_to_json, value_type
 
 DEFAULT_PRIMARY: Final = "reward"
 _PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pytest_metricbench.contracts import CoverageSystem
+from pytest_metricbench.bases import CoverageSystem
 from pytest_metricbench.coverage.command import CommandCoverage
 from pytest_metricbench.coverage.python import PythonCoverage
 from pytest_metricbench.coverage.tool_calls import ToolCallCoverage

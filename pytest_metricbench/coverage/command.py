@@ -7,15 +7,14 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from pytest_metricbench.answers import read_coverage
+from pytest_metricbench.bases import CoverageSystem, Role
 from pytest_metricbench.contracts import (
     GOALS_FILE,
     RESPONSE_FILE,
     ContractError,
     CoverageError,
     CoverageRequest,
-    CoverageSystem,
     Json,
-    Role,
     Score,
     Seconds,
 )

@@ -8,16 +8,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from pytest_metricbench.answers import as_coverage_score, named, plain_text
-from pytest_metricbench.contracts import (
-    ContractError,
-    CoverageError,
-    CoverageRequest,
-    CoverageSystem,
-    Json,
-    Role,
-    Score,
-    Seconds,
-)
+from pytest_metricbench.bases import CoverageSystem, Role
+from pytest_metricbench.contracts import ContractError, CoverageError, CoverageRequest, Json, Score, Seconds
 from pytest_metricbench.deadlines import DeadlineExceededError, call_and_await, call_within
 from pytest_metricbench.targets import Target, TargetError
 

@@ -6,14 +6,8 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import Field, PrivateAttr, StringConstraints
 
 from pytest_metricbench.atif import TRACE_NAME, Trace, TraceError, parse_trace
-from pytest_metricbench.contracts import (
-    CoverageError,
-    CoverageRequest,
-    CoverageSystem,
-    EvidenceFile,
-    Goals,
-    Score,
-)
+from pytest_metricbench.bases import CoverageSystem
+from pytest_metricbench.contracts import CoverageError, CoverageRequest, EvidenceFile, Goals, Score
 from pytest_metricbench.digests import digest_bytes
 from pytest_metricbench.plain_files import open_regular
 

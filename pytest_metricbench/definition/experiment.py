@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from pytest_metricbench.contracts import CoverageSystem, Json, OutputKind, Runner
+from pytest_metricbench.bases import CoverageSystem, Runner
+from pytest_metricbench.contracts import Json, OutputKind
 
 BASELINE: Final = "baseline"
 POOL: Final = "pool"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from pytest_metricbench.contracts import Role
+from pytest_metricbench.bases import Role
 
 _UNIONS = (Union, types.UnionType)
 

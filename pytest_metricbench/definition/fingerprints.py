@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from pytest_metricbench.contracts import FORMAT_VERSION, Json, Role
+from pytest_metricbench.bases import Role
+from pytest_metricbench.contracts import FORMAT_VERSION, Json
 from pytest_metricbench.definition.experiment import Case, CoverageEntry, Experiment, Task, Variant
 from pytest_metricbench.definition.fields import role_of
 from pytest_metricbench.digests import canonical_json, digest_file, digest_value

@@ -7,7 +7,8 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_metricbench.contracts import FORMAT_VERSION, CoverageSystem, Runner
+from pytest_metricbench.bases import CoverageSystem, Runner
+from pytest_metricbench.contracts import FORMAT_VERSION
 from pytest_metricbench.definition.cases import (
     CaseDraft,
     check_case,

@@ -7,7 +7,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from pytest_metricbench.contracts import CoverageSystem, Json, Runner
+from pytest_metricbench.bases import CoverageSystem, Runner
+from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.ids import ID_LIMIT, ID_PATTERN
 from pytest_metricbench.definition.models import CaseForm, ExperimentForm
 

@@ -6,8 +6,9 @@ No part of a fingerprint: a changed threshold reads kept attempts anew and runs 
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-from pytest_metricbench.contracts import AttemptRecord, OutputKind, ScoreValue
+from pytest_metricbench.contracts import AttemptRecord, OutputKind
 from pytest_metricbench.definition.experiment import ScorePolicy
+from pytest_metricbench.score_values import ScoreValue
 
 Status: TypeAlias = Literal["passed", "missed", "died", "unmeasured"]
 

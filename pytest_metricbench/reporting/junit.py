@@ -1,6 +1,7 @@
 """What JUnit files carry: properties of attempts and coverage requests, as texts."""
 
-from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, value_to_json
+from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.score_values import value_to_json
 
 
 def attempt_properties(record: AttemptRecord, word: str) -> list[tuple[str, object]]:

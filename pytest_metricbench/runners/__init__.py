@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pytest_metricbench.contracts import Runner
+from pytest_metricbench.bases import Runner
 from pytest_metricbench.runners.command import CommandRunner
 from pytest_metricbench.runners.python import PythonRunner
 

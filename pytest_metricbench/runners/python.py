@@ -14,20 +14,19 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import Field
 
 from pytest_metricbench.answers import as_score_value, as_scores, named, plain_text, read_json_file
+from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.contracts import (
     OUTPUT_FILE,
     AttemptRequest,
     ContractError,
     Outcome,
-    Role,
-    Runner,
-    ScoreValue,
     Seconds,
     TaskRef,
     VariantRef,
 )
 from pytest_metricbench.deadlines import DeadlineExceededError, call_and_await, call_within
 from pytest_metricbench.plain_files import replace_file
+from pytest_metricbench.score_values import ScoreValue
 from pytest_metricbench.targets import Target, TargetError
 
 _OUTPUT_LIMIT: Final = 64 << 20

@@ -14,7 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from pytest_metricbench.answers import LARGEST_INT, plain_text
-from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, Goals, ScoreValue, value_to_json
+from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, Goals
+from pytest_metricbench.score_values import ScoreValue, value_to_json
 
 _ATTEMPT: Final = TypeAdapter(AttemptRecord)
 _COVERAGE: Final = TypeAdapter(CoverageRecord)

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_metricbench.analysis.results import Results
+from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.contracts import (
     AttemptError,
     AttemptRecord,
     AttemptRequest,
     CoverageRecord,
     CoverageRequest,
-    CoverageSystem,
     Goals,
     Outcome,
-    Runner,
     Score,
 )
 from pytest_metricbench.definition.experiment import (

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_metricbench.contracts import CaseRef, CoverageRequest, CoverageSystem, EvidenceFile
+from pytest_metricbench.bases import CoverageSystem
+from pytest_metricbench.contracts import CaseRef, CoverageRequest, EvidenceFile
 
 
 @pytest.fixture

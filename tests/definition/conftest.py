@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from pytest_metricbench.contracts import CoverageSystem, Outcome, Role, Runner, Score, Seconds
+from pytest_metricbench.bases import CoverageSystem, Role, Runner
+from pytest_metricbench.contracts import Outcome, Score, Seconds
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.problems import DefinitionError, Problem

@@ -314,7 +314,7 @@ def test_a_file_that_is_not_there(folder):
 def test_a_broken_check_of_a_third_party_is_told(folder):
     from pydantic import model_validator
 
-    from pytest_metricbench.contracts import Runner
+    from pytest_metricbench.bases import Runner
     from pytest_metricbench.definition.loading import load_experiment
 
     class Broken(Runner):

@@ -238,7 +238,7 @@ def test_the_format_version(shop, monkeypatch):
 def test_the_kind_of_a_runner(folder, base):
     from typing import Literal
 
-    from pytest_metricbench.contracts import Runner
+    from pytest_metricbench.bases import Runner
     from pytest_metricbench.definition.loading import load_experiment
 
     class Plain(Runner):

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_metricbench.contracts import Runner
+from pytest_metricbench.bases import Runner
 from pytest_metricbench.definition.experiment import AnalysisSettings, Gate, KillRule, ScorePolicy, Subset
 from pytest_metricbench.definition.loading import load_experiment
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from pytest_metricbench import load_experiment
-from pytest_metricbench.contracts import AttemptRequest, Outcome, Role, Runner
+from pytest_metricbench.bases import Role, Runner
+from pytest_metricbench.contracts import AttemptRequest, Outcome
 from pytest_metricbench.definition.scoring import status
 from pytest_metricbench.runs import Bench, ExperimentRun
 from pytest_metricbench.store.merging import merge_stores

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, Runner, TaskRef, VariantRef
+from pytest_metricbench.bases import Runner
+from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
 from pytest_metricbench.runners.python import PythonRunner
 
 
