@@ -5,13 +5,14 @@ import os
 import secrets
 import shutil
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Final, Literal
 
+from pytest_metricbench.ahead import Ahead, Begun, Planned
 from pytest_metricbench.contracts import (
     AttemptKey,
     AttemptRecord,
@@ -23,7 +24,7 @@ from pytest_metricbench.contracts import (
     TaskRef,
     VariantRef,
 )
-from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
+from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment, Task, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
 from pytest_metricbench.definition.scoring import contract_problem, status
 from pytest_metricbench.store.files import copy_file, digest_folder, files_match, no_room
@@ -89,6 +90,16 @@ class Attempts:
         self._retry_died: Final = retry_died
         self._cached: Final = cached
         self._workspaces: Final = str(layout.workspaces)
+        self._ahead: Final = Ahead(experiment.runner, self._has_to_run, self._try_ahead)
+
+    def expect(self, planned: Iterable[Planned]) -> None:
+        """Say which attempts of this experiment come next, so that a runner may begin them before their turn."""
+        if not self._cached:
+            self._ahead.expect(planned)
+
+    def close(self) -> None:
+        """End what was begun and never asked for; no attempt is performed after this."""
+        self._ahead.close()
 
     def standing(self, case: Case, variant: Variant, task: Task, slot: int) -> Standing:
         """What the store's record of an attempt is worth today."""
@@ -103,6 +114,8 @@ class Attempts:
             return Standing(record, "stale", "it died, and died attempts are to run again")
         if record.files and not files_match(self._layout.left_by(record), record.files):
             return Standing(record, "stale", "files that it left are missing or have changed")
+        if record.outcome == "not_needed":
+            return Standing(record, "stale", "it was not needed then")
         if record.outcome == "unmeasured":
             state: Literal["rescorable", "stale"] = "rescorable" if _verifier_failed(record) else "stale"
             return Standing(record, state, "it could not be measured")
@@ -118,9 +131,9 @@ class Attempts:
         return standing.record if standing.state == "reusable" else None
 
     def unmeasured(self, case: Case, variant: Variant, task: Task, slot: int) -> AttemptRecord | None:
-        """The stored record of an attempt of today's inputs that could not be measured."""
+        """The stored record of an attempt of today's inputs that could not be measured, or was not needed."""
         record = self._stored().get((case.id, variant.id, task.id, slot))
-        if record is None or status(self._experiment.score, record) != "unmeasured":
+        if record is None or status(self._experiment.score, record) not in ("unmeasured", "not_needed"):
             return None
         return record if record.fingerprint == self._fingerprints.attempt(case, variant, task) else None
 
@@ -135,6 +148,8 @@ class Attempts:
             return Performed(standing.record, ())
         if self._cached:
             raise NotCachedError(f"{standing.why}, and with {self._cached} no attempt runs")
+        if self._experiment.runner.ahead:
+            self._ahead.fill()
         last, rescorable = standing.record, standing.state == "rescorable"
         new: list[AttemptRecord] = []
         for _ in range(1 + self._experiment.retries):
@@ -168,7 +183,7 @@ class Attempts:
             shutil.rmtree(copied, ignore_errors=True)
         if answer is None:
             return None, False
-        outcome = self._checked(_as_outcome(answer, self._experiment.runner.kind))
+        outcome = self._checked(_as_outcome(answer, self._experiment.runner.kind), task)
         if is_copied:
             outcome, files = _with_files(outcome, str(copied))
         scored = replace(
@@ -195,27 +210,37 @@ class Attempts:
             attempt_seed(self._experiment.seed, case.id, variant.id, task.id, slot),
             trial_id,
             workspace,
+            self._left_by_baseline(case, variant, task),
+            self._fingerprints.attempt(case, variant, task),
         )
+
+    def _left_by_baseline(self, case: Case, variant: Variant, task: Task) -> tuple[Path, ...]:
+        """The folders of baseline attempts at a task, for a mutant's attempt of a runner that builds on them."""
+        if variant.kind == "baseline" or not self._experiment.runner.baseline_first:
+            return ()
+        folder = Path(self._workspaces, case.id, BASELINE, task.id)
+        return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
 
     def _run(
         self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None
     ) -> tuple[AttemptRecord, bool]:
         """The record of one try, and whether somebody outside ended it, so that another try must not follow."""
-        trial_id = secrets.token_hex(16)
-        workspace = f"{self._workspaces}/{case.id}/{variant.id}/{task.id}/{trial_id}"
-        folder = Path(workspace)
-        request = self._request(case, variant, task, slot, trial_id, workspace)
-        started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        began = perf_counter()
-        outcome, ended = self._outcome(request, folder)
-        duration = round(perf_counter() - began, 6)
-        outcome, files = _with_files(self._checked(_where_room_is(outcome, folder)), workspace)
+        begun = self._ahead.take((case.id, variant.id, task.id, slot))
+        outcome, ended = None, False
+        if begun is None:
+            begun = self._try(case, variant, task, slot)
+            outcome = self._make_workspace(begun.workspace)
+        request, folder = begun.request, begun.workspace
+        if outcome is None:
+            outcome, ended = self._outcome(request, folder)
+        duration = round(perf_counter() - begun.clock, 6)
+        outcome, files = _with_files(self._checked(_where_room_is(outcome, folder), task), str(folder))
         record = AttemptRecord(
             case=case.id,
             variant=variant.id,
             task=task.id,
             attempt=slot,
-            trial_id=trial_id,
+            trial_id=request.trial_id,
             outcome=outcome.kind,
             scores=dict(outcome.scores),
             error=outcome.error,
@@ -223,22 +248,42 @@ class Attempts:
             fingerprint=self._fingerprints.attempt(case, variant, task),
             verifier=self._fingerprints.verifier(),
             seed=request.seed,
-            started=started,
+            started=begun.started,
             duration=duration,
             files=files,
             supersedes=supersedes,
+            trial_name=outcome.trial_name,
         )
         return record, ended
+
+    def _try(self, case: Case, variant: Variant, task: Task, slot: int) -> Begun:
+        """A new try of an attempt, from now on."""
+        trial_id = secrets.token_hex(16)
+        workspace = f"{self._workspaces}/{case.id}/{variant.id}/{task.id}/{trial_id}"
+        request = self._request(case, variant, task, slot, trial_id, workspace)
+        return Begun(request, Path(workspace), datetime.now(UTC).isoformat(timespec="milliseconds"), perf_counter())
+
+    def _try_ahead(self, planned: Planned) -> Begun | None:
+        begun = self._try(planned.case, planned.variant, planned.task, planned.slot)
+        return begun if self._make_workspace(begun.workspace) is None else None
+
+    def _has_to_run(self, planned: Planned) -> bool:
+        standing = self.standing(planned.case, planned.variant, planned.task, planned.slot)
+        return standing.state in ("absent", "stale")
+
+    def _make_workspace(self, workspace: Path) -> Outcome | None:
+        """Make an attempt's workspace, where its runner does not; gives what is wrong where that is not possible."""
+        if self._experiment.runner.makes_workspace:
+            return None
+        try:
+            workspace.mkdir(parents=True)
+        except OSError as error:
+            return Outcome.unmeasured(type(error).__name__, f"the workspace cannot be made: {error}", "setup")
+        return None
 
     def _outcome(self, request: AttemptRequest, workspace: Path) -> tuple[Outcome, bool]:
         """What the runner says, and whether something outside ended it."""
         runner = self._experiment.runner
-        if not runner.makes_workspace:
-            try:
-                workspace.mkdir(parents=True)
-            except OSError as error:
-                message = f"the workspace cannot be made: {error}"
-                return Outcome.unmeasured(type(error).__name__, message, "setup"), False
         answer, ended = self._guarded(lambda: runner.run(request, workspace), "setup")
         return _as_outcome(answer, runner.kind), ended
 
@@ -259,11 +304,13 @@ class Attempts:
             raised = "".join(traceback.format_exception_only(error)).strip()
             return Outcome.unmeasured(type(error).__name__, f"the attempt was ended by {raised}", phase), True
 
-    def _checked(self, outcome: Outcome) -> Outcome:
+    def _checked(self, outcome: Outcome, task: Task) -> Outcome:
         if outcome.kind != "scored":
             return outcome
-        problem = contract_problem(self._experiment.score, outcome.scores)
-        return outcome if problem is None else Outcome.unmeasured("ContractError", problem, "contract")
+        problem = contract_problem(self._experiment.score, outcome.scores, task.outputs)
+        if problem is None:
+            return outcome
+        return Outcome.unmeasured("ContractError", problem, "contract", trial_name=outcome.trial_name)
 
     def _had_less_time(self, record: AttemptRecord) -> bool:
         """Whether the attempt died of a time-out that is longer today."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_metricbench import coverage, runners
+from pytest_metricbench.ahead import Planned
 from pytest_metricbench.attempts import NotCachedError
 from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.contracts import AttemptRecord
@@ -204,7 +205,7 @@ class VariantCollector(pytest.Collector):
         for task in self._case.tasks:
             marks = [getattr(pytest.mark, tag).mark for tag in task.tags]
             marks.append(pytest.mark.metricbench(case=self._case.id, variant=self._variant.id, task=task.id).mark)
-            for slot in range(1, task.attempts + 1):
+            for slot in self._case.slots(self._variant.id, task):
                 name = f"{task.id}[{slot}]"
                 spec = AttemptSpec(self._bench, self._case, self._variant, task, slot)
                 # The id as a text: with a bracketed name of its own making, pytest 9.2 loses --lf (pytest#15045).
@@ -345,6 +346,32 @@ class ItemReports:
             items[:] = [item for item in items if item not in gone]
             self._config.hook.pytest_deselected(items=others)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Tell each experiment's attempts in their order, where this process runs them all."""
+        if not hasattr(self._config, "workerinput") and self._config.getoption("dist", "no") == "no":
+            self._expect(session.items)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """A worker of pytest-xdist knows one attempt beyond the one it runs."""
+        if hasattr(self._config, "workerinput"):
+            self._expect([entry for entry in (item, nextitem) if entry is not None])
+
+    def _expect(self, items: Iterable[pytest.Item]) -> None:
+        planned: dict[Bench, list[Planned]] = {}
+        for item in items:
+            if isinstance(item, AttemptItem) and item.spec.bench.experiment.runner.ahead:
+                spec = item.spec
+                planned.setdefault(spec.bench, []).append(Planned(spec.case, spec.variant, spec.task, spec.slot))
+        for bench, attempts in planned.items():
+            bench.attempts.expect(attempts)
+
+    def pytest_sessionfinish(self) -> None:
+        """End what was begun before its turn and never asked for."""
+        for bench in benches(self._config):
+            bench.close()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
@@ -370,6 +397,27 @@ def sort_items(items: list[pytest.Item]) -> None:
     places = [index for index, item in enumerate(items) if isinstance(item, AttemptItem)]
     ours = [item for index in places if isinstance(item := items[index], AttemptItem)]
     orders = {bench: Order(bench.stored or {}) for bench in {item.spec.bench for item in ours}}
-    ours.sort(key=lambda item: orders[item.spec.bench].rank(item.spec.key))
+    if all(type(bench.experiment.runner).affinity is Runner.affinity for bench in orders):
+        ours.sort(key=lambda item: orders[item.spec.bench].rank(item.spec.key))
+    else:
+        ours = _in_groups(ours, orders)
     for index, item in zip(places, ours, strict=True):
         items[index] = item
+
+
+def _in_groups(ours: list[AttemptItem], orders: Mapping[Bench, Order]) -> list[AttemptItem]:
+    """In the order of a run, attempts that share a costly set-up one after the other."""
+    ranks = {item: orders[item.spec.bench].rank(item.spec.key) for item in ours}
+    groups = {item: _group(item) for item in ours}
+    leads: dict[Any, tuple[int, float]] = {}
+    for item in ours:
+        leads[groups[item]] = min(ranks[item], leads.get(groups[item], ranks[item]))
+    first = {group: position for position, group in enumerate(leads)}
+    return sorted(ours, key=lambda item: (*leads[groups[item]], first[groups[item]], ranks[item]))
+
+
+def _group(item: AttemptItem) -> tuple[Any, ...]:
+    """What stays together in the order of a run: baseline or mutant attempts that share a costly set-up."""
+    spec = item.spec
+    key = spec.bench.experiment.runner.affinity(*spec.key[:3])
+    return (item,) if key is None else (spec.bench, spec.variant.kind, key)

@@ -20,7 +20,7 @@ FORMAT_VERSION: Final = 1
 Json: TypeAlias = Any
 """A value as JSON has it. (A recursive alias would be exact, and slow to validate.)"""
 
-OutcomeKind: TypeAlias = Literal["scored", "died", "unmeasured"]
+OutcomeKind: TypeAlias = Literal["scored", "died", "unmeasured", "not_reached", "not_needed"]
 Phase: TypeAlias = Literal["setup", "agent", "verifier", "contract"]
 OutputKind: TypeAlias = Literal["continuous", "discrete", "boolean", "label", "measurement"]
 
@@ -86,6 +86,9 @@ class AttemptRequest:
     trial_id: str
     """Unique over all runs."""
     _workspace: str = field(repr=False)
+    baseline: tuple[Path, ...] = ()
+    """Folders that attempts of the baseline left at this task, of this run and of earlier ones, in no order; only in
+    attempts of mutants of a runner with ``baseline_first``. Not in ``request.json``."""
     fingerprint: str = ""
     """The digest of everything its result depends on; for names that must not outlive it. Not in ``request.json``."""
 
@@ -126,6 +129,9 @@ class Outcome:
 
     ``scored`` carries the verifier's scores as given; ``died`` means that the agent crashed or ran out of time
     before it was scored (it counts and did not pass); ``unmeasured`` means that nobody knows (it counts nowhere).
+    Two more are for runners that know that a mutant's attempt need not be run: ``not_reached``, since the task never
+    reaches what the mutant changed and so cannot tell it from the baseline (the cell survives), and ``not_needed``,
+    since another task has killed the mutant already and only that was asked (the cell is missing).
     """
 
     kind: OutcomeKind
@@ -166,6 +172,22 @@ class Outcome:
     ) -> Self:
         """An attempt about which nothing is known, through no fault of the agent."""
         return cls("unmeasured", {}, AttemptError(type, message, phase), None, trial_name)
+
+    @classmethod
+    def not_reached(cls, message: str) -> Self:
+        """An attempt that was not run since its task cannot tell the mutant from the baseline; ``message`` says why."""
+        return cls("not_reached", {}, AttemptError("NotReached", message, "setup"))
+
+    @classmethod
+    def not_needed(cls, message: str) -> Self:
+        """An attempt that was not run since its mutant is killed already; ``message`` says by what."""
+        return cls("not_needed", {}, AttemptError("NotNeeded", message, "setup"))
+
+
+TIME_OUT: Final = "TimeOut"
+"""The type of the error of an attempt whose agent ran out of time."""
+NOT_RECORDED: Final = "NotRecorded"
+"""The type of the error of an attempt that was planned elsewhere and left no result: it counts as missing."""
 
 
 class ContractError(ValueError):
@@ -220,6 +242,11 @@ class AttemptRecord:
     """Name of its workspace, where that is not the trial id: after it was scored again."""
     trial_name: str | None = None
     """What the attempt is called where it was made, when that is elsewhere; reports show it in place of the id."""
+
+    @property
+    def shown_id(self) -> str:
+        """What reports call the attempt: its name elsewhere, or else its trial id."""
+        return self.trial_id if self.trial_name is None else self.trial_name
 
     @property
     def key(self) -> AttemptKey:

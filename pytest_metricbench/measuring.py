@@ -31,7 +31,7 @@ from pytest_metricbench.contracts import (
     EvidenceFile,
     Score,
 )
-from pytest_metricbench.definition.experiment import BASELINE, POOL, Case, CoverageEntry, Experiment, Subset
+from pytest_metricbench.definition.experiment import BASELINE, POOL, Case, CoverageEntry, Experiment, Subset, Task
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.digests import digest_value
 from pytest_metricbench.processes import kill_running
@@ -112,7 +112,7 @@ def plan_coverage(
     for case in experiment.cases:
         lacking = _lacking(case, outside, "is outside this part and not in the store")
         lacking |= _lacking(case, missing, "has no outcome in this run")
-        evidence = {task.id: _evidence(layout, case, task.id, task.attempts, attempts) for task in case.tasks}
+        evidence = {task.id: _evidence(layout, case, task, attempts) for task in case.tasks}
         for entry in experiment.coverage:
             settings = fingerprints.coverage_settings(entry)
             for subset in (*case.subsets, pool_of(case)):
@@ -142,14 +142,14 @@ def pool_of(case: Case) -> Subset:
 
 
 def _evidence(
-    layout: Layout, case: Case, task: str, slots: int, attempts: Mapping[AttemptKey, AttemptRecord]
+    layout: Layout, case: Case, task: Task, attempts: Mapping[AttemptKey, AttemptRecord]
 ) -> tuple[EvidenceFile, ...] | None:
     """The files that the baseline left at a task; None when no attempt of it was scored or died."""
     files = []
     measured = False
-    for slot in range(1, slots + 1):
-        record = attempts.get((case.id, BASELINE, task, slot))
-        if record is None or record.outcome == "unmeasured":
+    for slot in case.slots(BASELINE, task):
+        record = attempts.get((case.id, BASELINE, task.id, slot))
+        if record is None or record.outcome not in ("scored", "died"):
             continue
         measured = True
         folder = layout.left_by(record)

@@ -90,6 +90,11 @@ class Bench:
             cached=self.cached,
         )
 
+    def close(self) -> None:
+        """End what the runner has begun and nobody asks for any more."""
+        if "attempts" in self.__dict__:
+            self.attempts.close()
+
     def _stored(self) -> Mapping[AttemptKey, AttemptRecord]:
         if self.stored is None:
             self.stored = read_store(self.layout.root).attempts

@@ -7,7 +7,7 @@ is reviewed once and the same everywhere.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -30,6 +30,10 @@ class Source(BaseModel, ABC):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def bound(self, runner: Any) -> Self:
+        """The source with what it needs of its runner's settings; asked for once, before anything else."""
+        return self
 
     @abstractmethod
     def expand(self, folder: Path) -> Sequence[Mapping[str, Any]]:

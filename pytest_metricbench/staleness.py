@@ -11,6 +11,8 @@ from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.store.layout import Layout
 
 _MOST_CHANGES: Final = 4
+_RUN_AGAIN: Final = ("unmeasured", "not_needed")
+"""Outcomes that are never reused, whatever has changed."""
 
 
 def stale_notice(
@@ -32,7 +34,7 @@ def stale_notice(
     stale = 0
     for case, variant, task, slot in experiment.attempts():
         record = stored.get((case.id, variant.id, task.id, slot))
-        if record is None or record.key not in selected or record.outcome == "unmeasured":
+        if record is None or record.key not in selected or record.outcome in _RUN_AGAIN:
             continue
         stale += record.fingerprint != fingerprints.attempt(case, variant, task)
     if not stale:

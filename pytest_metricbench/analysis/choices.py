@@ -72,7 +72,7 @@ def _mean(values: list[float]) -> float:
 
 def only_killers(matrix: KillMatrix) -> dict[str, tuple[str, ...]]:
     """Task -> the scored mutants that no other task kills."""
-    killed = matrix.killed & matrix.scored[:, None]
+    killed = matrix.killed & matrix.scored[:, None] & (not matrix.only_first)
     alone = killed & (killed.sum(axis=1) == 1)[:, None]
     return {
         task: tuple(matrix.mutants[row].id for row in np.flatnonzero(alone[:, index]).tolist())
@@ -85,7 +85,7 @@ def greedy_order(matrix: KillMatrix) -> tuple[GreedyStep, ...]:
 
     Ends where no task adds a kill. The denominator is that of the pool's kill share.
     """
-    killed = matrix.killed & matrix.scored[:, None]
+    killed = matrix.killed & matrix.scored[:, None] & (not matrix.only_first)
     mutants = int(np.count_nonzero((matrix.judged & matrix.scored[:, None]).any(axis=1)))
     left = killed.any(axis=1)
     total, steps = 0, []

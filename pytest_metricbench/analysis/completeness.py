@@ -42,9 +42,9 @@ def coverage_failures(results: Results, scores: CaseScores, case: str) -> tuple[
 
 
 def is_complete(outcomes: CaseOutcomes, scores: CaseScores) -> bool:
-    """Every attempt has an entry for the primary score, and every coverage request a result that did not fail."""
+    """Every attempt that had to be run has an entry for the primary score, every coverage request a result."""
     cells = (cell for by_task in outcomes.cells.values() for cell in by_task.values())
-    return all(cell.n == cell.declared for cell in cells) and all(
+    return all(cell.n + cell.not_reached + cell.not_needed == cell.declared for cell in cells) and all(
         figure.state == "measured" for _, _, figure in _requests(scores)
     )
 

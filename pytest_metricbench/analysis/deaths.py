@@ -32,7 +32,7 @@ def deaths(results: Results, outcomes: CaseOutcomes, policy: ScorePolicy) -> tup
 def _records(results: Results, outcomes: CaseOutcomes) -> Iterator[AttemptRecord]:
     for variant in outcomes.cells:
         for task in outcomes.tasks:
-            for slot in range(1, task.attempts + 1):
+            for slot in outcomes.case.slots(variant, task):
                 record = results.attempts.get((outcomes.case.id, variant, task.id, slot))
                 if record is not None:
                     yield record

@@ -25,7 +25,8 @@ from pytest_metricbench.analysis.variant_figures import task_result
 
 def cell_states(matrix: KillMatrix) -> dict[str, dict[str, CellState]]:
     """Every cell of every mutant in words, invalid mutants and controls included."""
-    words = np.where(matrix.killed, "killed", np.where(matrix.judged, "survived", "missing")).tolist()
+    words = np.where(matrix.killed, "killed", np.where(matrix.judged, "survived", "missing"))
+    words = np.where(matrix.not_reached & matrix.judged, "not_reached", words).tolist()
     return {
         mutant.id: dict(zip(matrix.tasks, row, strict=True)) for mutant, row in zip(matrix.mutants, words, strict=True)
     }
@@ -73,6 +74,7 @@ def died_kills(matrix: KillMatrix) -> DiedKills:
     weak = made & ~matrix.stands
     return DiedKills(
         kills=_kills(matrix, weak),
+        time_outs=_kills(matrix, made & ~matrix.stands_slow),
         total=int(np.count_nonzero(made)),
         mutants=_ids(matrix, some(made) & ~some(made & ~weak)),
     )
@@ -167,6 +169,8 @@ def task_summaries(outcomes: CaseOutcomes, matrix: KillMatrix) -> dict[str, Task
 
 def kill_nothing(matrix: KillMatrix) -> tuple[str, ...]:
     """Tasks that kill no scored mutant although all that can be known of them is known, and something is."""
+    if matrix.only_first:
+        return ()
     scored = matrix.scored[:, None]
     known = ~(matrix.outside.mutants * scored).any(axis=0) & (matrix.outside.base == 0)
     idle = known & (matrix.judged & scored).any(axis=0) & ~(matrix.killed & scored).any(axis=0)

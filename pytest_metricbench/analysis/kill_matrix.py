@@ -50,6 +50,8 @@ class KillMatrix:
     killed: BoolArray
     stands: BoolArray
     """Killed, and would be without the attempts that died."""
+    stands_slow: BoolArray
+    """Killed, and would be without the attempts that ran out of time."""
     threshold: Fraction | None
     valid: BoolArray
     control: BoolArray
@@ -57,6 +59,11 @@ class KillMatrix:
     validity_unknown: BoolArray
     """Every entry so far died, and other attempts are outside."""
     outside: OutsideAttempts
+    not_reached: BoolArray
+    """Present although nothing was run: the task never reaches what the mutant changed, so its attempts are taken to
+    be the baseline's."""
+    only_first: bool
+    """Mutants were left alone after their first kill: only whether the pool kills them is known."""
     undecided: bool
     """The rule needs every cell of the case, and some are outside: no cell can be judged."""
 
@@ -103,31 +110,36 @@ def kill_matrix(outcomes: CaseOutcomes, rule: KillRule) -> KillMatrix:
     valid = ~(all_died & (entries > 0) & ~absent)
     control = np.array([mutant.control for mutant in outcomes.case.mutants], dtype=np.bool_)
     known_base, known = outside.base == 0, outside.mutants == 0
-    tallies = Tallies(
-        _numbers([base], "passed")[0] * known_base,
-        _numbers([base], "n")[0] * known_base,
-        _numbers(mutants, "passed", len(base)) * known,
-        _numbers(mutants, "n", len(base)) * known,
-    )
+    base_passed, base_n = _numbers([base], "passed")[0] * known_base, _numbers([base], "n")[0] * known_base
+    passed, n = _numbers(mutants, "passed", len(base)) * known, _numbers(mutants, "n", len(base)) * known
+    not_reached = (n == 0) & known & (_numbers(mutants, "not_reached", len(base)) > 0) & (base_n > 0)
+    tallies = Tallies(base_passed, base_n, np.where(not_reached, base_passed, passed), np.where(not_reached, base_n, n))
     made = kills(rule, tallies, valid & ~control)
     undecided = rule.q is not None and bool(outside.base.any() or outside.mutants[~control].any())
-    base_died, mutant_died = _numbers([base], "died")[0] * known_base, _numbers(mutants, "died", len(base)) * known
-    stands = stand_without_died(rule, made, tallies, base_died, mutant_died)
-    nothing = np.zeros_like(made.killed)
+    stands, stands_slow = (
+        stand_without_died(
+            rule, made, tallies, _numbers([base], name)[0] * known_base, _numbers(mutants, name, len(base)) * known
+        )
+        for name in ("died", "timed_out")
+    )
+    nothing, reached = np.zeros_like(made.killed), ~not_reached
     return KillMatrix(
         rule=rule,
         mutants=outcomes.case.mutants,
         tasks=tuple(task.id for task in outcomes.tasks),
         tallies=tallies,
         present=tallies.present,
-        killed=nothing if undecided else made.killed,
-        stands=nothing if undecided else stands,
+        killed=nothing if undecided else made.killed & reached,
+        stands=nothing if undecided else stands & reached,
+        stands_slow=nothing if undecided else stands_slow & reached,
         threshold=None if undecided else made.threshold,
         valid=valid,
         control=control,
         equivalent=np.array([mutant.equivalent is not None for mutant in outcomes.case.mutants], dtype=np.bool_),
         validity_unknown=all_died & absent,
         outside=outside,
+        not_reached=not_reached,
+        only_first=bool(_numbers(mutants, "not_needed", len(base)).any()),
         undecided=undecided,
     )
 

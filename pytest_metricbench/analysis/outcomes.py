@@ -12,14 +12,14 @@ from typing import Final
 from pytest_metricbench.analysis.figures import whole_text
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summary import AttemptValue
-from pytest_metricbench.contracts import AttemptRecord, OutputKind
+from pytest_metricbench.contracts import NOT_RECORDED, TIME_OUT, AttemptRecord, OutputKind
 from pytest_metricbench.definition.experiment import BASELINE, Case, ScorePolicy, Task, Variant
+from pytest_metricbench.definition.output_kinds import UNCOUNTED, output_kinds
 from pytest_metricbench.definition.scoring import status
 from pytest_metricbench.score_values import ScoreValue, value_to_json, value_type
 
 DEFAULT_PRIMARY: Final = "reward"
 _PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")
-_UNCOUNTED: Final = ("label", "measurement")
 
 
 def passes(value: ScoreValue, pass_at_least: float) -> bool:
@@ -71,7 +71,11 @@ class Cell:
     """Entries of the primary score."""
     passed: int = 0
     died: int = 0
+    timed_out: int = 0
+    """Of those that died."""
     unmeasured: int = 0
+    not_reached: int = 0
+    not_needed: int = 0
     missing: int = 0
     outside: int = 0
     reused: int = 0
@@ -82,7 +86,12 @@ class Cell:
     @property
     def declared(self) -> int:
         """Attempts that were asked for."""
-        return self.n + self.unmeasured + self.missing + self.outside
+        return self.known + self.missing + self.outside
+
+    @property
+    def known(self) -> int:
+        """Attempts that an outcome arrived of."""
+        return self.n + self.unmeasured + self.not_reached + self.not_needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,50 +130,31 @@ def case_outcomes(results: Results, case: Case, primary: str) -> CaseOutcomes:
     records = {
         (variant.id, task.id): _records(results, case, variant, task) for variant in case.variants for task in tasks
     }
-    kinds = {task.id: _kinds(task.id, case, records, policy) for task in tasks}
+    kinds = {
+        task.id: output_kinds(
+            policy, task, (record for variant in case.variants for record in records[variant.id, task.id])
+        )
+        for task in tasks
+    }
     cells = {
         variant.id: {task.id: _cell(policy, records[variant.id, task.id], kinds[task.id], primary) for task in tasks}
         for variant in case.variants
     }
     for variant in case.variants:
         for task in tasks:
-            _add_absent(results, (case.id, variant.id, task.id), task.attempts, cells[variant.id][task.id])
+            _add_absent(
+                results, (case.id, variant.id, task.id), case.slots(variant.id, task), cells[variant.id][task.id]
+            )
     counting = {
-        task: frozenset(name for name, kind in named.items() if kind not in _UNCOUNTED) for task, named in kinds.items()
+        task: frozenset(name for name, kind in named.items() if kind not in UNCOUNTED) for task, named in kinds.items()
     }
     return CaseOutcomes(case, tasks, cells, counting)
 
 
 def _records(results: Results, case: Case, variant: Variant, task: Task) -> list[AttemptRecord]:
     """The records of the attempts that the experiment declares today, by slot."""
-    found = (results.attempts.get((case.id, variant.id, task.id, slot)) for slot in range(1, task.attempts + 1))
+    found = (results.attempts.get((case.id, variant.id, task.id, slot)) for slot in case.slots(variant.id, task))
     return [record for record in found if record is not None]
-
-
-def _kinds(
-    task: str,
-    case: Case,
-    records: Mapping[tuple[str, str], list[AttemptRecord]],
-    policy: ScorePolicy,
-) -> dict[str, OutputKind]:
-    """The scores of a task with their kinds: declared ones, the primary, and those that any variant has there.
-
-    Where no kind is declared: text makes a label, booleans alone a boolean, anything else is continuous. The primary
-    always counts.
-    """
-    kinds: dict[str, OutputKind] = {**policy.outputs}
-    inferred: dict[str, set[str]] = {}
-    for variant in case.variants:
-        for record in records[variant.id, task]:
-            for name, value in record.scores.items():
-                if name not in kinds:
-                    inferred.setdefault(name, set()).add(type(value).__name__)
-    for name in sorted(inferred):
-        types = inferred[name] - {"NoneType"}
-        kinds[name] = "label" if "str" in types else "boolean" if types == {"bool"} else "continuous"
-    if policy.primary is not None and kinds.get(policy.primary, "label") in _UNCOUNTED:
-        kinds[policy.primary] = "continuous"
-    return dict(sorted(kinds.items()))
 
 
 def _cell(policy: ScorePolicy, records: list[AttemptRecord], kinds: Mapping[str, OutputKind], primary: str) -> Cell:
@@ -172,26 +162,36 @@ def _cell(policy: ScorePolicy, records: list[AttemptRecord], kinds: Mapping[str,
     cell = Cell()
     for record in records:
         word = status(policy, record)
+        if word == "not_reached":
+            cell.not_reached += 1
+            continue
+        if word == "not_needed":
+            cell.not_needed += 1
+            continue
         if word == "unmeasured":
-            cell.unmeasured += 1
+            if record.error is not None and record.error.type == NOT_RECORDED:
+                cell.missing += 1
+            else:
+                cell.unmeasured += 1
             continue
         cell.n += 1
         cell.passed += word == "passed"
         cell.died += word == "died"
+        cell.timed_out += word == "died" and record.error is not None and record.error.type == TIME_OUT
     for name, kind in kinds.items():
         cell.values[name] = entries = _entries(records, name, kind)
-        if kind not in _UNCOUNTED:
+        if kind not in UNCOUNTED:
             passed = sum(1 for entry in entries if entry_passes(entry, policy.pass_at_least))
             cell.tallies[name] = Tally(len(entries), passed)
     cell.tallies[primary] = Tally(cell.n, cell.passed)
     return cell
 
 
-def _add_absent(results: Results, place: tuple[str, str, str], attempts: int, cell: Cell) -> None:
+def _add_absent(results: Results, place: tuple[str, str, str], slots: range, cell: Cell) -> None:
     """Count the attempts that have no record, and those that were reused."""
-    if not results.reused and cell.n + cell.unmeasured == attempts:
+    if not results.reused and cell.known + cell.missing == len(slots):
         return
-    for slot in range(1, attempts + 1):
+    for slot in slots:
         key = (*place, slot)
         if key in results.attempts:
             cell.reused += key in results.reused
@@ -209,12 +209,12 @@ def _entries(records: list[AttemptRecord], name: str, kind: OutputKind) -> tuple
     entries: list[AttemptValue] = []
     for record in records:
         if record.outcome == "died":
-            entries.append(AttemptValue(record.trial_id, "missing", None))
+            entries.append(AttemptValue(record.shown_id, "missing", None))
         elif record.outcome == "scored" and name in record.scores:
             value = record.scores[name]
             if isinstance(value, str):
-                if kind not in _UNCOUNTED:
+                if kind not in UNCOUNTED:
                     continue
                 value = str(whole_text(value))
-            entries.append(AttemptValue(record.trial_id, value_type(value), value_to_json(value)))
+            entries.append(AttemptValue(record.shown_id, value_type(value), value_to_json(value)))
     return tuple(entries)

@@ -40,8 +40,9 @@ def unreachable_warning(experiment: Experiment) -> str | None:
 
 def _of_case(case: Case, rule: KillRule) -> Iterator[str]:
     written, limit = _limit(rule)
-    fewest = min(task.attempts for task in case.tasks)
-    low = [task for task in case.tasks if task.attempts == fewest]
+    counts = {task.id: min(len(case.slots(variant.id, task)) for variant in case.variants) for task in case.tasks}
+    fewest = min(counts.values())
+    low = [task for task, count in counts.items() if count == fewest]
     where = "" if len(low) == len(case.tasks) else f" at {len(low)} of {len(case.tasks)} tasks"
     p = smallest_p(fewest, fewest)
     needed = attempts_needed(limit)

@@ -28,6 +28,7 @@ from pytest_metricbench.analysis.unavailable import briefly, missing, outside
 from pytest_metricbench.definition.experiment import POOL, Case, Subset
 
 NO_RESULT = "no result of this coverage request arrived"
+ONLY_FIRST = "each mutant was left alone after its first kill: only what the pool of all tasks kills is known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ class _Scorer:
         matrix, kills = self.matrix, self.kills
         killed, mutants = kills.share(row, matrix.scored)
         needed = self.needed_case if matrix.undecided else self.needed[row]
+        if matrix.only_first and row:
+            return _unknown_share(mutants)
         counted = matrix.scored & (kills.cells[row] > 0)
         fields = _share(killed, mutants, needed, self._why_none(matrix.scored))
         return KillShareFigure(
@@ -113,6 +116,8 @@ class _Scorer:
 
     def _over_minimal(self, row: int) -> ShareFigure:
         killed, mutants = self.kills.share(row, self.minimal)
+        if self.matrix.only_first:
+            return ShareFigure(**missing(ONLY_FIRST), killed=0, mutants=0)
         needed = self.needed_case if self.matrix.undecided else self.needed_pool
         return ShareFigure(**_share(killed, mutants, needed, "no mutant of the minimal set has a cell here"))
 
@@ -126,6 +131,10 @@ class _Scorer:
         cells = self.measured.cells[row]
         counted = matrix.scored & (cells > 0)
         mutants, measured = int(np.count_nonzero(counted)), int(cells[counted].sum())
+        if matrix.only_first:
+            none = missing(ONLY_FIRST)
+            rest = {"mutants": mutants, "cells": measured, "missing_cells": mutants * self.sizes[row] - measured}
+            return MeanDropFigure(**none, **rest, with_equivalents=Figure(**none))
         return MeanDropFigure(
             **_mean(self.mean_drops[row], self.needed[row], self._why_none(matrix.scored)),
             mutants=mutants,
@@ -147,6 +156,21 @@ class _Scorer:
         if not (damaged & matrix.valid).any():
             return "all mutants are invalid: every attempt of theirs died"
         return "every valid mutant was found equivalent to the baseline"
+
+
+def _unknown_share(mutants: int) -> KillShareFigure:
+    none = ShareFigure(**missing(ONLY_FIRST), killed=0, mutants=0)
+    return KillShareFigure(
+        **missing(ONLY_FIRST),
+        killed=0,
+        mutants=mutants,
+        interval=None,
+        without_cell=0,
+        missing_cells=0,
+        over_detected=none,
+        over_minimal=none,
+        with_equivalents=none,
+    )
 
 
 def _share(killed: int, mutants: int, needed: tuple[int, int], why_none: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from pytest_metricbench.analysis.over_cases import adjusted, over_cases
 from pytest_metricbench.analysis.relations import relation_fields
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.subset_figures import case_scores, size_summaries
-from pytest_metricbench.analysis.summary import CaseSummary, Settings, Summary
+from pytest_metricbench.analysis.summary import CaseSummary, RecordedNote, Settings, Summary
 from pytest_metricbench.analysis.variant_figures import add_counts, variant_summaries
 from pytest_metricbench.contracts import FORMAT_VERSION
 from pytest_metricbench.definition.experiment import Case, Experiment
@@ -100,6 +100,7 @@ def _analyse(results: Results, case: Case, primary: str, ks: tuple[int, ...]) ->
         mutants=groups,
         survivors=survivors(matrix, groups),
         deaths=deaths(results, outcomes, replace(results.experiment.score, primary=primary)),
+        notes=tuple(RecordedNote(text=note.text, count=note.count) for note in case.notes),
         died_kills=died_kills(matrix),
         false_kills=false_kills(matrix),
         kill_nothing=kill_nothing(matrix),

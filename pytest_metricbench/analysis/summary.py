@@ -29,7 +29,7 @@ from pytest_metricbench.analysis.figures import (
 )
 from pytest_metricbench.definition.experiment import MutationScore
 
-Verdict: TypeAlias = Literal["solved", "flaky", "failed", "unmeasured", "outside"]
+Verdict: TypeAlias = Literal["solved", "flaky", "failed", "not_run", "unmeasured", "outside"]
 """``outside``: the verdict needs attempts that are outside this part and not in the store."""
 CellState: TypeAlias = Literal["killed", "survived", "missing", "not_reached"]
 """Of a mutant at a task; ``not_reached`` is for runners that know that the task never reaches the changed place."""
@@ -55,10 +55,14 @@ class Counts(SummaryModel):
     """Attempts by what became of them, judged by the primary score."""
 
     declared: int
-    """The sum of the six that follow."""
+    """The sum of the eight that follow."""
     passed: int
     missed: int
     died: int
+    not_reached: int
+    """Not run: the task never reaches what the mutant changed."""
+    not_needed: int
+    """Not run: another task has killed the mutant, and only that was asked."""
     unmeasured: int
     missing: int
     """Part of this run, and no outcome arrived."""
@@ -74,6 +78,8 @@ class Verdicts(SummaryModel):
     solved: int
     flaky: int
     failed: int
+    not_run: int
+    """No attempt was run since none could tell the mutant from the baseline, or none was needed."""
     unmeasured: int
     outside: int
 
@@ -174,6 +180,8 @@ class DiedKills(SummaryModel):
     """Kills that would not stand without the attempts that died: weaker evidence than wrong answers."""
 
     kills: tuple[Kill, ...]
+    time_outs: tuple[Kill, ...]
+    """Kills that would not stand without the attempts that ran out of time."""
     total: int
     """Kills of the scored mutants, these among them."""
     mutants: tuple[str, ...]
@@ -312,6 +320,14 @@ class BaselineCheck(SummaryModel):
     """Why it does not hold or is not checked."""
 
 
+class RecordedNote(SummaryModel):
+    """Something that was decided while results of another system were read."""
+
+    text: Text
+    count: int
+    """How often; of attempts, tasks or files, as the text says."""
+
+
 class CaseSummary(SummaryModel):
     """One case."""
 
@@ -323,6 +339,8 @@ class CaseSummary(SummaryModel):
     survivors: tuple[Survivor, ...]
     deaths: tuple[Death, ...]
     """Why attempts died, the most frequent kind of error first."""
+    notes: tuple[RecordedNote, ...]
+    """What was decided while recorded results were read; empty where attempts are run."""
     died_kills: DiedKills
     false_kills: FalseKills
     against_itself: SelfComparison

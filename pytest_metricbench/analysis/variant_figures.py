@@ -29,7 +29,19 @@ class _Mean:
 
 def counts(cells: Iterable[Cell]) -> Counts:
     """Attempts of some cells by what they count as."""
-    totals = dict.fromkeys(("declared", "passed", "n", "died", "unmeasured", "missing", "outside", "reused"), 0)
+    names = (
+        "declared",
+        "passed",
+        "n",
+        "died",
+        "not_reached",
+        "not_needed",
+        "unmeasured",
+        "missing",
+        "outside",
+        "reused",
+    )
+    totals = dict.fromkeys(names, 0)
     for cell in cells:
         for name in totals:
             totals[name] += getattr(cell, name)
@@ -45,12 +57,16 @@ def add_counts(parts: Sequence[Counts]) -> Counts:
 def task_result(cell: Cell) -> TaskResult:
     """One task under one variant, by the primary score."""
     word: Verdict = "outside" if cell.outside else verdict(cell.n, cell.passed)
+    not_run = cell.not_reached + cell.not_needed
+    if not cell.n and not_run and not_run == cell.declared:
+        word = "not_run"
     if cell.outside:
         rate = RateFigure(**outside(cell.outside, cell.declared))
     elif cell.n:
         rate = RateFigure(value=cell.passed / cell.n, interval=wilson(cell.passed, cell.n))
     else:
-        rate = RateFigure(**missing(f"{counted(cell.declared, 'attempt')} and no entry"))
+        why = "none was run" if word == "not_run" else "no entry"
+        rate = RateFigure(**missing(f"{counted(cell.declared, 'attempt')} and {why}"))
     return TaskResult(
         verdict=word,
         n=cell.n,
@@ -92,7 +108,7 @@ def _variant(
     cells = outcomes.cells[variant.id]
     tasks: dict[str, TaskResult] = {}
     for task, cell in cells.items():
-        tally = (cell.n, cell.passed, cell.died, cell.unmeasured, cell.missing, cell.outside)
+        tally = (cell.n, cell.passed, cell.died, cell.unmeasured, cell.missing, cell.outside, cell.declared)
         if tally not in results:
             results[tally] = task_result(cell)
         tasks[task] = results[tally]

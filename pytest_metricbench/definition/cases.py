@@ -1,23 +1,21 @@
-"""The cases of an experiment: found, checked one against another, and made."""
+"""The cases of an experiment: found, and checked one against another."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition import subsets
 from pytest_metricbench.definition.documents import Place
-from pytest_metricbench.definition.experiment import BASELINE, Case, InputFile, Subset, Task, Variant
+from pytest_metricbench.definition.expanding import Parts
+from pytest_metricbench.definition.experiment import Case, InputFile, Subset
 from pytest_metricbench.definition.files import InputFinder, read_named
 from pytest_metricbench.definition.lock import RENEW, Expanded, Expansion
-from pytest_metricbench.definition.models import BaselineForm, CaseForm, DrawForm, MutantForm, SubsetForm
+from pytest_metricbench.definition.models import CaseForm, DrawForm, SubsetForm
 from pytest_metricbench.definition.problems import ProblemList, shown_path
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
 from pytest_metricbench.digests import digest_value
-
-CONTROL_DESCRIPTION: Final = "An unchanged copy of the baseline."
 
 
 @dataclass
@@ -29,6 +27,8 @@ class CaseDraft:
     form: CaseForm | None
     """None where something of it is wrong; what is right is then in ``place`` only."""
     inputs: tuple[InputFile, ...] = ()
+    parts: Parts | None = None
+    """Its tasks and variants; None where they cannot be had."""
     listed: list[Place] = field(default_factory=list)
     """Its subsets where they are listed, wherever that is."""
     drawn: tuple[Subset, ...] | None = None
@@ -39,19 +39,35 @@ class CaseDraft:
         """Its id, where it has one."""
         return self.place.text("id")
 
-    def ids(self, key: str) -> list[str]:
-        """The ids in one of its lists."""
-        return [name for entry in self.place.entries(key) if (name := entry.text("id")) is not None]
+    @property
+    def is_known(self) -> bool:
+        """Whether its tasks and mutants can be named: they are listed, or were expanded."""
+        listed = self.place.child("tasks") is not None and not any(
+            isinstance(asked.value, dict) for key in ("tasks", "mutants") if (asked := self.place.child(key))
+        )
+        return listed or self.parts is not None
+
+    @property
+    def tasks(self) -> list[Place]:
+        """Its tasks, wherever they come from."""
+        return self.place.entries("tasks") if self.parts is None else self.parts.tasks
+
+    @property
+    def mutants(self) -> list[Place]:
+        """Its mutants, wherever they come from."""
+        return self.place.entries("mutants") if self.parts is None else self.parts.mutants
 
     @property
     def scored_mutants(self) -> int:
         """How many of its mutants count in a mutation score: not the controls, nor those found to be equivalent."""
-        mutants = [entry.value for entry in self.place.entries("mutants") if isinstance(entry.value, dict)]
+        mutants = [entry.value for entry in self.mutants if isinstance(entry.value, dict)]
         return sum(mutant.get("control") is not True and mutant.get("equivalent") is None for mutant in mutants)
 
     def largest_attempts(self, default: int) -> int:
         """The most attempts that one of its tasks gets."""
-        own = [task.value.get("attempts") for task in self.place.entries("tasks") if isinstance(task.value, dict)]
+        if self.parts is not None and self.parts.recorded is not None:
+            return max(self.parts.recorded.values(), default=default)
+        own = [task.value.get("attempts") for task in self.tasks if isinstance(task.value, dict)]
         return max((default if type(attempts) is not int else attempts for attempts in own), default=default)
 
 
@@ -89,12 +105,17 @@ def check_unique(places: Sequence[Place], what: str, problems: ProblemList) -> N
             problems.add(child.problem(f"the {what} {name!r} stands twice, first in {where}", "choose another id"))
 
 
+def ids_of(places: Sequence[Place]) -> list[str]:
+    """The ids in a list."""
+    return [name for entry in places if (name := entry.text("id")) is not None]
+
+
 def check_case(draft: CaseDraft, checker: Checker, finder: InputFinder) -> None:
     """Check what one part of a case says about another, and find its files."""
     problems, place = checker.problems, draft.place
-    check_unique(place.entries("tasks"), "task", problems)
-    check_unique(place.entries("mutants"), "mutant", problems)
-    for mutant in place.entries("mutants"):
+    check_unique(draft.tasks, "task", problems)
+    check_unique(draft.mutants, "mutant", problems)
+    for mutant in draft.mutants:
         reason = mutant.child("equivalent")
         if reason is not None and isinstance(mutant.value, dict) and mutant.value.get("control") is True:
             remedy = "a control is in no score anyway; keep one of control and equivalent"
@@ -125,11 +146,11 @@ def _read_subsets(draft: CaseDraft, asked: Place, checker: Checker, folder: Path
 
 def _check_listed(draft: CaseDraft, checker: Checker, remedy: str = "") -> None:
     check_unique(draft.listed, "subset", checker.problems)
-    subsets.check_subsets(draft.listed, draft.ids("tasks"), checker.problems, remedy)
+    subsets.check_subsets(draft.listed, ids_of(draft.tasks), checker.problems, remedy)
 
 
 def _check_draw(draft: CaseDraft, asked: Place, problems: ProblemList) -> None:
-    count = len(draft.place.entries("tasks"))
+    count = len(draft.tasks)
     seen: set[int] = set()
     for size in asked.entries("sizes"):
         if type(size.value) is not int:
@@ -149,7 +170,7 @@ def expansion_of(draft: CaseDraft) -> Expansion | None:
     form, asked = draft.form, draft.place.child("subsets")
     if form is None or asked is None or not isinstance(form.subsets, DrawForm):
         return None
-    wanted, tasks = form.subsets, [task.id for task in form.tasks]
+    wanted, tasks = form.subsets, ids_of(draft.tasks)
 
     def expand() -> list[Json]:
         return list(subsets.draw(tasks, wanted.sizes, wanted.per_size, wanted.seed))
@@ -188,72 +209,3 @@ def subset_warnings(draft: CaseDraft, case: Case) -> Iterator[str]:
     places = {place.text("id"): place for place in draft.listed}
     for ids in subsets.equal_subsets(case.subsets):
         yield subsets.duplicates_warning(places.get(ids[1], asked), ids)
-
-
-# ---------------------------------------------------------------- making
-
-
-def make_case(draft: CaseDraft, experiment: Path, attempts: int, controls: int) -> Case:
-    """The case of a draft without problems."""
-    form, place = draft.form, draft.place
-    if form is None:
-        raise ValueError("a case that is not right cannot be made")
-    listed = subsets.subsets_from([entry.value for entry in draft.listed])
-    return Case(
-        id=form.id,
-        description=form.description,
-        inputs=draft.inputs,
-        tasks=tuple(_tasks(form, place, attempts)),
-        variants=tuple(_variants(form, place, controls)),
-        subsets=listed if draft.drawn is None else draft.drawn,
-        line=place.line,
-        file=place.document.path if place.document.path != experiment else None,
-    )
-
-
-def _tasks(form: CaseForm, place: Place, attempts: int) -> Iterator[Task]:
-    for task, entry in zip(form.tasks, place.entries("tasks"), strict=True):
-        yield Task(
-            id=task.id,
-            attempts=attempts if task.attempts is None else task.attempts,
-            params=task.params,
-            tags=tuple(task.tags),
-            description=task.description,
-            name=task.name,
-            line=entry.line,
-        )
-
-
-def _variants(form: CaseForm, place: Place, controls: int) -> Iterator[Variant]:
-    own = place.child("baseline") or place
-    baseline = _variant(form.baseline, own.line)
-    yield baseline
-    for mutant, entry in zip(form.mutants, place.entries("mutants"), strict=True):
-        yield _variant(mutant, entry.line)
-    for number in range(1, controls + 1):
-        yield replace(
-            baseline,
-            id=f"control-{number}",
-            kind="mutant",
-            description=CONTROL_DESCRIPTION,
-            tags=(),
-            name="",
-            control=True,
-            line=place.line,
-        )
-
-
-def _variant(form: BaselineForm | MutantForm, line: int) -> Variant:
-    name = form.id if isinstance(form, MutantForm) else BASELINE
-    return Variant(
-        id=name,
-        kind="mutant" if isinstance(form, MutantForm) else "baseline",
-        params=form.params,
-        description=form.description,
-        tags=tuple(form.tags),
-        name=form.name,
-        control=isinstance(form, MutantForm) and form.control,
-        equivalent=form.equivalent if isinstance(form, MutantForm) else None,
-        request_id=name,
-        line=line,
-    )

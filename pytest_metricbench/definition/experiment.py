@@ -4,7 +4,7 @@ Everything here is frozen and already valid; :mod:`.loading` makes it from YAML 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -32,6 +32,8 @@ class Task:
     description: str = ""
     name: str = ""
     """What the task is called elsewhere, where its id had to differ."""
+    outputs: Mapping[str, OutputKind] = field(default_factory=dict)
+    """Kinds of scores that hold at this task, over those of the experiment."""
     line: int = 1
 
 
@@ -71,6 +73,14 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Something that was decided while results of another system were read, and how often."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A system under evaluation with its tasks, its variants (baseline first) and its fixed subsets."""
 
@@ -83,6 +93,15 @@ class Case:
     line: int = 1
     file: Path | None = None
     """The file that its lines are in, where that is not the experiment's."""
+    recorded: Mapping[tuple[str, str], int] | None = None
+    """(variant, task) -> how many attempts there are, where they exist already; absent: none."""
+    notes: tuple[Note, ...] = ()
+    """What was decided while they were read."""
+
+    def slots(self, variant: str, task: Task) -> range:
+        """The slots of a variant's attempts on a task, from 1."""
+        count = task.attempts if self.recorded is None else self.recorded.get((variant, task.id), 0)
+        return range(1, count + 1)
 
     @property
     def baseline(self) -> Variant:
@@ -200,5 +219,5 @@ class Experiment:
         for case in self.cases:
             for variant in case.variants:
                 for task in case.tasks:
-                    for slot in range(1, task.attempts + 1):
+                    for slot in case.slots(variant.id, task):
                         yield case, variant, task, slot

@@ -6,9 +6,9 @@ is copied to another folder stays valid and a changed file makes exactly the res
 
 import fnmatch
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,9 @@ from pytest_metricbench.contracts import FORMAT_VERSION, Json
 from pytest_metricbench.definition.experiment import Case, CoverageEntry, Experiment, Task, Variant
 from pytest_metricbench.definition.fields import role_of
 from pytest_metricbench.digests import canonical_json, digest_file, digest_value
+from pytest_metricbench.named_files import NamedFile
 from pytest_metricbench.processes import Argv
+from pytest_metricbench.sources import SourceError
 from pytest_metricbench.targets import Target
 
 ABSENT: Final = "absent"
@@ -119,15 +121,38 @@ class Fingerprints:
     def _variant(self, case: Case, variant: Variant) -> str:
         key = ("variant", case.id, variant.id)
         if key not in self._parts:
-            value = {"id": variant.id, "request_id": variant.request_id, "params": variant.params}
+            runner, folder = self.experiment.runner, self.experiment.folder
+            named = partial(runner.variant_files, variant.params, folder)
+            value = {
+                "id": variant.id,
+                "request_id": variant.request_id,
+                "params": variant.params,
+                **self._named_by(f"variant:{case.id}:{variant.id}:", named),
+            }
             self._parts[key] = digest_value(value)
         return self._parts[key]
 
     def _task(self, case: Case, task: Task) -> str:
         key = ("task", case.id, task.id)
         if key not in self._parts:
-            self._parts[key] = digest_value({"id": task.id, "params": task.params})
+            named = partial(self.experiment.runner.task_files, task.params, self.experiment.folder)
+            value = {"id": task.id, "params": task.params, **self._named_by(f"task:{case.id}:{task.id}:", named)}
+            self._parts[key] = digest_value(value)
         return self._parts[key]
+
+    def _named_by(self, scope: str, ask: Callable[[], Mapping[str, Path]]) -> dict[str, Json]:
+        """The contents of the files that params name; no key where they name none."""
+        try:
+            named = ask()
+        except SourceError as error:
+            if self.known is None:
+                raise OSError(error.message) from error
+            named = {}
+        if self.known is not None and not any(path.exists() for path in named.values()):
+            recorded = [key.removeprefix(scope) for key in self.known if key.startswith(scope)]
+            named = {name: self.experiment.folder / name for name in recorded} or named
+        contents = {name: self._content(f"{scope}{name}", named[name]) for name in sorted(named)}
+        return {"files": contents} if contents else {}
 
     def _inputs(self, case: Case) -> str:
         key = ("inputs", case.id)
@@ -176,6 +201,8 @@ class Fingerprints:
         elif isinstance(value, Target):
             if value.file is not None or self._was_recorded(f"{scope}:{value.written}"):
                 yield value.written, value.file or self.experiment.folder / value.written
+        elif isinstance(value, NamedFile):
+            yield value.written, value.path
         elif isinstance(value, BaseModel):
             for name in type(value).model_fields:
                 yield from self._named(getattr(value, name), scope)

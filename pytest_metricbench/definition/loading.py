@@ -14,12 +14,13 @@ from pytest_metricbench.definition.cases import (
     check_case,
     check_unique,
     expansion_of,
-    make_case,
+    ids_of,
     read_cases,
     subset_warnings,
     take_expanded,
 )
 from pytest_metricbench.definition.documents import Place
+from pytest_metricbench.definition.expanding import Expander
 from pytest_metricbench.definition.experiment import (
     BASELINE,
     AnalysisSettings,
@@ -33,7 +34,8 @@ from pytest_metricbench.definition.experiment import (
 )
 from pytest_metricbench.definition.files import InputFinder
 from pytest_metricbench.definition.gates import CaseScope, GateError, Scope, check_gate
-from pytest_metricbench.definition.lock import expand_all, lock_path
+from pytest_metricbench.definition.lock import Lock, lock_path
+from pytest_metricbench.definition.making import CaseMaker
 from pytest_metricbench.definition.models import (
     ATTEMPTS_LIMIT,
     CONTROLS_LIMIT,
@@ -83,11 +85,12 @@ def load_experiment(
         raise AssertionError("a document that cannot be read has a problem")
     folder = document.path.parent
     context = {"folder": folder, "cached_only": cached_only, "targets": targets}
-    reading = _Reading(document.root, Checker(problems, context))
+    lock = Lock(document.path, problems, renew=renew_lock, trusted=cached_only)
+    reading = _Reading(document.root, Checker(problems, context), lock)
     reading.check(runners, systems, InputFinder(folder, _own_files(document.path), cached_only, problems))
-    lock = reading.expand(renew=renew_lock)
+    state = reading.draw()
     problems.stop_if_any()
-    return reading.make(lock)
+    return reading.make(state)
 
 
 def _own_files(path: Path) -> frozenset[Path]:
@@ -129,14 +132,16 @@ def _check_version(root: Place, problems: ProblemList) -> None:
 class _Reading:
     """One experiment while it is read. Every check notes its problems and lets the next one go on."""
 
-    def __init__(self, root: Place, checker: Checker) -> None:
+    def __init__(self, root: Place, checker: Checker, lock: Lock) -> None:
         self.root = root
+        self.lock = lock
         self.checker = checker
         self.problems = checker.problems
         self.form = checker.check(ExperimentForm, root)
         self.runner: Runner | None = None
         self.coverage: list[CoverageEntry] = []
         self.drafts: list[CaseDraft] = []
+        self.maker: CaseMaker | None = None
         self.cases_are_right = False
         self.gates: list[Gate] = []
         self.primary: str | None = None
@@ -153,8 +158,10 @@ class _Reading:
         self._check_coverage(systems)
         before = len(self.problems)
         self.drafts = read_cases(self.root, self.checker, finder.folder)
+        self._find_parts(runners)
         for draft in self.drafts:
             check_case(draft, self.checker, finder)
+        self._prepare(finder)
         self.cases_are_right = len(self.problems) == before
         self.primary = primary_of(self.root, self.problems)
         check_kill(self.root, self.problems)
@@ -190,6 +197,29 @@ class _Reading:
                 self.coverage.append(CoverageEntry(form.id, system))
         check_unique(entries, "coverage system", self.problems)
 
+    def _find_parts(self, runners: Mapping[str, type[Runner]]) -> None:
+        """The tasks and variants of every case, through the runner where they come from elsewhere."""
+        kind = (self.root.child("runner") or self.root).text("kind")
+        runner = self.runner
+        expander = Expander(runner, self.lock, self.checker, self.root.document.path) if runner is not None else None
+        cls = runners.get(kind) if kind is not None else None
+        records = cls is not None and cls.case_source is not Runner.case_source
+        for draft in self.drafts:
+            if draft.place.child("tasks") is None and not records and isinstance(draft.place.value, dict):
+                self.problems.add(draft.place.missing("tasks", "the key tasks is needed"))
+            elif expander is not None and draft.id is not None:
+                draft.parts = expander.parts(draft.id, draft.place)
+
+    def _prepare(self, finder: InputFinder) -> None:
+        """Check tasks and variants against the runner and make them."""
+        if self.runner is None:
+            return
+        form = self.form
+        attempts, controls = (1, 0) if form is None else (form.attempts, form.controls)
+        self.maker = CaseMaker(self.runner, self.checker, finder.folder, finder.cached_only, attempts, controls)
+        for draft in self.drafts:
+            self.maker.prepare(draft)
+
     def _attempts(self) -> int:
         """What tasks get that say nothing; the most there can be where that is wrong, so that no k is above it."""
         value = self.root.value.get("attempts", 1)
@@ -213,7 +243,7 @@ class _Reading:
         """What gates can be about; None where a case or a system has no id yet, and no name can be called unknown."""
         systems = [place.text("id") for place in self.root.entries("coverage")]
         expected = len(self.root.entries("cases"))
-        unnamed = None in systems or any(draft.id is None for draft in self.drafts)
+        unnamed = None in systems or any(draft.id is None or not draft.is_known for draft in self.drafts)
         if not self.drafts or unnamed or len(self.drafts) < expected:
             return None
         controls = self.root.value.get("controls", 0)
@@ -222,7 +252,7 @@ class _Reading:
         default = self._attempts()
         cases = {
             str(draft.id): CaseScope(
-                variants=frozenset({BASELINE, *draft.ids("mutants"), *copies}),
+                variants=frozenset({BASELINE, *ids_of(draft.mutants), *copies}),
                 scored_mutants=draft.scored_mutants,
                 subsets=bool(draft.listed) or isinstance(draft.place.value.get("subsets"), dict),
                 attempts=draft.largest_attempts(default),
@@ -233,24 +263,23 @@ class _Reading:
 
     # ------------------------------------------------------------ making
 
-    def expand(self, *, renew: bool) -> LockState | None:
+    def draw(self) -> LockState | None:
         """Take what is drawn from the lock, or draw it, once the cases are right."""
         if not self.cases_are_right:
-            return None
-        pairs = [(draft, asked) for draft in self.drafts if (asked := expansion_of(draft)) is not None]
-        asked_for = [asked for _, asked in pairs]
-        expanded, lock = expand_all(self.root.document.path, asked_for, self.problems, renew=renew)
-        if len(expanded) == len(pairs):
-            for (draft, _), result in zip(pairs, expanded, strict=True):
-                take_expanded(draft, result, self.checker)
-        return lock
+            return self.lock.finish(whole=False)
+        for draft in self.drafts:
+            asked = expansion_of(draft)
+            expanded = None if asked is None else self.lock.take(asked)
+            if expanded is not None:
+                take_expanded(draft, expanded, self.checker)
+        return self.lock.finish(whole=True)
 
     def make(self, lock: LockState | None) -> Experiment:
         """The experiment, when no problem was found."""
-        form, runner, path = self.form, self.runner, self.root.document.path
-        if form is None or runner is None:
+        form, runner, maker, path = self.form, self.runner, self.maker, self.root.document.path
+        if form is None or runner is None or maker is None:
             raise AssertionError("an experiment that is not right has a problem")
-        cases = tuple(make_case(draft, path, form.attempts, form.controls) for draft in self.drafts)
+        cases = tuple(maker.make(draft, path) for draft in self.drafts)
         return Experiment(
             path=path,
             name=form.name,

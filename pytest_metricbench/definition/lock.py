@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -23,6 +23,7 @@ from pytest_metricbench.definition.source import read_document
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.digests import PREFIX
 from pytest_metricbench.plain_files import write_whole
+from pytest_metricbench.sources import SourceError
 
 RENEW: Final = "renew it with --metricbench-lock"
 
@@ -52,15 +53,17 @@ class Expansion:
     """Something of an experiment that stands for more than is written."""
 
     kind: str
-    """What is expanded: ``subsets``."""
+    """What is expanded: ``subsets``, ``tasks``, ``mutants``, ``recordings``."""
     case: str
     place: Place
     """The key that asks for it."""
     made_from: Mapping[str, Json]
     """The keys and values it is a function of; large ones as digests."""
-    expand: Callable[[], list[Json]]
+    expand: Callable[[], Sequence[Json]]
     files: Mapping[str, str] = field(default_factory=dict)
     """Files it is a function of: name -> digest."""
+    unreadable: SourceError | None = None
+    """Why what it is made from cannot be read."""
 
     @property
     def title(self) -> str:
@@ -81,24 +84,6 @@ def lock_path(experiment: Path) -> Path:
     return experiment.with_name(f"{experiment.stem}.lock.yml")
 
 
-def expand_all(
-    experiment: Path, wanted: Sequence[Expansion], problems: ProblemList, *, renew: bool = False
-) -> tuple[list[Expanded], LockState | None]:
-    """Take every expansion from the lock, or expand it where there is no lock or it is to be renewed.
-
-    Where the lock disagrees there are new problems, and the list is not complete. The state is None where there is
-    nothing to expand.
-    """
-    if not wanted:
-        return [], None
-    path = lock_path(experiment)
-    exists = os.path.lexists(path)
-    if exists and not renew:
-        return _from_lock(path, wanted, problems)
-    expanded = [Expanded(expansion.expand()) for expansion in wanted]
-    return expanded, LockState(path, _text(experiment, wanted, expanded), missing=not exists)
-
-
 def write_lock(state: LockState) -> None:
     """Write the lock whole, or leave what is there as it is.
 
@@ -108,35 +93,101 @@ def write_lock(state: LockState) -> None:
     write_whole(state.path, state.text)
 
 
-# ---------------------------------------------------------------- agreement
+class Lock:
+    """The lock of an experiment while it is read: gives what it holds, or expands where there is none."""
 
+    def __init__(self, experiment: Path, problems: ProblemList, *, renew: bool = False, trusted: bool = False) -> None:
+        """Read the lock, if there is one and it is not to be renewed.
 
-def _from_lock(
-    path: Path, wanted: Sequence[Expansion], problems: ProblemList
-) -> tuple[list[Expanded], LockState | None]:
-    own = ProblemList()
-    document = read_document(path, own)
-    form = None
-    if document is not None:
-        form = Checker(own, {}).check(LockForm, document.root)
-    if document is None or form is None or own:
-        for problem in own.found:
-            problems.add(_with_renewal(problem))
-        return [], None
-    places = dict(zip([(e.kind, e.case) for e in form.expansions], document.root.entries("expansions"), strict=True))
-    forms = {(expansion.kind, expansion.case): expansion for expansion in form.expansions}
-    expanded: list[Expanded] = []
-    for expansion in wanted:
-        key = (expansion.kind, expansion.case)
-        held, place = forms.pop(key, None), places.get(key)
-        changes = [f"it does not hold {expansion.title}"] if held is None else _changes(expansion, held)
+        Args:
+            experiment: the experiment file.
+            problems: what is wrong with the lock, or disagrees with it, is noted here.
+            renew: expand anew, whatever the lock says.
+            trusted: take the lock's word where what it was made from cannot be read.
+        """
+        self._experiment: Final = experiment
+        self._problems: Final = problems
+        self._trusted: Final = trusted
+        self._path: Final = lock_path(experiment)
+        self._exists: Final = os.path.lexists(self._path)
+        self._is_used: Final = self._exists and not renew
+        self._held: dict[tuple[str, str], tuple[ExpansionForm, Place]] | None = None
+        self._is_broken = False
+        self._taken: list[tuple[Expansion, Expanded]] = []
+
+    def take(self, expansion: Expansion) -> Expanded | None:
+        """What an expansion gives; None, with a problem noted, where it cannot be had."""
+        expanded = self._from_lock(expansion) if self._is_used else self._anew(expansion)
+        if expanded is not None:
+            self._taken.append((expansion, expanded))
+        return expanded
+
+    def finish(self, *, whole: bool) -> LockState | None:
+        """The lock's state once everything was taken; None where nothing is expanded.
+
+        ``whole``: everything that the experiment expands was asked for, so what is left in the lock is not used.
+        """
+        if self._is_used and whole and self._held is not None:
+            for kind, case in self._held:
+                place = self._held[kind, case][1]
+                self._problems.add(place.problem(f"the {kind} of the case {case} are not expanded any more", RENEW))
+        if not self._taken:
+            return None
+        if self._is_used:
+            return LockState(self._path, self._path.read_text("utf-8"), missing=False)
+        cases = list(dict.fromkeys(expansion.case for expansion, _ in self._taken))
+        ordered = sorted(self._taken, key=lambda taken: cases.index(taken[0].case))
+        text = _text(self._experiment, [entry for entry, _ in ordered], [entry for _, entry in ordered])
+        return LockState(self._path, text, missing=not self._exists)
+
+    def _anew(self, expansion: Expansion) -> Expanded | None:
+        if expansion.unreadable is None:
+            try:
+                return Expanded(expansion.expand())
+            except SourceError as error:
+                expansion = replace(expansion, unreadable=error)
+        self._tell_unreadable(expansion)
+        return None
+
+    def _tell_unreadable(self, expansion: Expansion) -> None:
+        error = expansion.unreadable
+        if error is not None:
+            self._problems.add(expansion.place.problem(error.message, error.remedy))
+
+    def _from_lock(self, expansion: Expansion) -> Expanded | None:
+        if self._held is None and not self._is_broken:
+            self._held = self._read()
+            self._is_broken = self._held is None
+        if self._held is None:
+            return None
+        held, place = self._held.pop((expansion.kind, expansion.case), (None, None))
+        if expansion.unreadable is not None and not (self._trusted and held is not None):
+            self._tell_unreadable(expansion)
+            return None
+        if held is None or place is None:
+            changes = [f"it does not hold {expansion.title}"]
+        else:
+            changes = [] if expansion.unreadable is not None else _changes(expansion, held)
         if changes:
-            problems.add(expansion.place.problem(f"{path.name} disagrees: {', '.join(changes)}", RENEW))
-        elif held is not None and place is not None:
-            expanded.append(Expanded(held.entries, place.child("entries")))
-    for kind, case in forms:
-        problems.add(places[kind, case].problem(f"the {kind} of the case {case} are not expanded any more", RENEW))
-    return expanded, LockState(path, path.read_text("utf-8"), missing=False)
+            told = expansion.place.problem(f"{self._path.name} disagrees: {', '.join(changes)}", RENEW)
+            self._problems.add(told)
+            return None
+        return None if held is None or place is None else Expanded(held.entries, place.child("entries"))
+
+    def _read(self) -> dict[tuple[str, str], tuple[ExpansionForm, Place]] | None:
+        own = ProblemList()
+        document = read_document(self._path, own)
+        form = None if document is None else Checker(own, {}).check(LockForm, document.root)
+        if document is None or form is None or own:
+            for problem in own.found:
+                self._problems.add(_with_renewal(problem))
+            return None
+        places = document.root.entries("expansions")
+        pairs = zip(form.expansions, places, strict=True)
+        return {(expansion.kind, expansion.case): (expansion, place) for expansion, place in pairs}
+
+
+# ---------------------------------------------------------------- agreement
 
 
 def _with_renewal(problem: Problem) -> Problem:

@@ -94,6 +94,9 @@ class TaskForm(Form):
     tags: Tags = []
     description: Description = ""
     name: Name = ""
+    outputs: dict[ScoreName, OutputKind] = Field(
+        default={}, description="Kinds of the scores at this task, over those of score.outputs."
+    )
 
 
 class BaselineForm(Form):
@@ -106,7 +109,9 @@ class BaselineForm(Form):
 
 
 class MutantForm(Form):
-    """A deliberately damaged version of the system. Its params stand for themselves: the baseline's are not added."""
+    """A deliberately damaged version of the system. Unless the runner says otherwise, its params stand for themselves:
+    the baseline's are not added.
+    """
 
     id: VariantId
     params: Params = {}
@@ -149,9 +154,13 @@ class CaseForm(Form):
         default=[],
         description="Files and globs that define the system; their contents are part of the fingerprint.",
     )
-    tasks: list[TaskForm] = Field(min_length=1)
+    tasks: Annotated[list[TaskForm], Field(min_length=1)] | dict[str, Any] | None = Field(
+        default=None, description="The tasks, or where they come from; with recorded results, what is said about them."
+    )
     baseline: BaselineForm = BaselineForm()
-    mutants: list[MutantForm] = Field(default=[], description="Absent: pass@k only.")
+    mutants: list[MutantForm] | dict[str, Any] = Field(
+        default=[], description="The mutants, or where they come from. Absent: pass@k only."
+    )
     subsets: list[SubsetForm] | DrawForm | str = Field(
         default=[], description="The subsets, how to draw them, or the file that lists them."
     )

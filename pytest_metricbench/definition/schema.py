@@ -9,6 +9,7 @@ from pydantic.json_schema import models_json_schema
 
 from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.contracts import Json
+from pytest_metricbench.definition.expanding import LISTED
 from pytest_metricbench.definition.ids import ID_LIMIT, ID_PATTERN
 from pytest_metricbench.definition.models import CaseForm, ExperimentForm
 
@@ -24,7 +25,16 @@ def experiment_schema(
     It says what an editor can check and complete in one file. Whether ids are unique and names are known is told when
     the file is collected.
     """
-    names, definitions = _definitions([ExperimentForm, CaseForm, *runners.values(), *systems.values()])
+    ranked = [runners[kind] for kind in sorted(runners)]
+    sources: dict[str, list[type[BaseModel]]] = {
+        "tasks": list(dict.fromkeys(source for runner in ranked for source in runner.task_sources)),
+        "mutants": list(dict.fromkeys(source for runner in ranked for source in runner.mutant_sources)),
+    }
+    models: list[type[BaseModel]] = [ExperimentForm, CaseForm, *runners.values(), *systems.values()]
+    names, definitions = _definitions([*models, *sources["tasks"], *sources["mutants"]])
+    for key, found in sources.items():
+        form = definitions[names[CaseForm]]["properties"]
+        form[key] = _list_or_sources(form[key], {names[source]: source for source in found}, definitions)
     for kind, cls in [*runners.items(), *systems.items()]:
         _require_kind(definitions[names[cls]], kind)
     for cls in systems.values():
@@ -68,6 +78,27 @@ def _definitions(models: Iterable[type[BaseModel]]) -> tuple[dict[type[BaseModel
         for field in definition.get("properties", {}).values():
             field.pop("title", None)  # the key in other letters
     return names, definitions
+
+
+def _list_form(form: Mapping[str, Any]) -> dict[str, Any]:
+    """What a key that is a list, or a mapping that stands for one, says of the list."""
+    return next(dict(part) for part in form["anyOf"] if part.get("type") == "array")
+
+
+def _list_or_sources(
+    form: Mapping[str, Any], sources: Mapping[str, type[BaseModel]], definitions: dict[str, Any]
+) -> dict[str, Any]:
+    """A key that is a list or one of these sources, which may list further entries."""
+    listed = _list_form(form)
+    rest = {key: value for key, value in form.items() if key not in ("anyOf", "default")}
+    for name, source in sources.items():
+        first = next(iter(source.model_fields))
+        definition = definitions[name]
+        own = {"description": "Further entries, or more about expanded ones, by id.", **listed}
+        definition["properties"][LISTED] = own
+        definition["required"] = [first, *(key for key in definition.get("required", []) if key != first)]
+    references = [{"$ref": f"{_REF}{name}"} for name in sources]
+    return {**rest, "anyOf": [listed, *references]} if sources else {**rest, **listed}
 
 
 def _require_kind(definition: dict[str, Any], kind: str) -> None:

@@ -10,7 +10,7 @@ from pytest_metricbench.contracts import AttemptRecord, OutputKind
 from pytest_metricbench.definition.experiment import ScorePolicy
 from pytest_metricbench.score_values import ScoreValue
 
-Status: TypeAlias = Literal["passed", "missed", "died", "unmeasured"]
+Status: TypeAlias = Literal["passed", "missed", "died", "unmeasured", "not_reached", "not_needed"]
 
 _EXPECTED: Final[Mapping[OutputKind, str]] = {
     "continuous": "a number",
@@ -50,9 +50,14 @@ def status(policy: ScorePolicy, record: AttemptRecord) -> Status:
     return "passed" if passes else "missed"
 
 
-def contract_problem(policy: ScorePolicy, scores: Mapping[str, ScoreValue]) -> str | None:
-    """What is wrong with a verifier's scores under this policy, in words; None when nothing is."""
-    for name, kind in policy.outputs.items():
+def contract_problem(
+    policy: ScorePolicy, scores: Mapping[str, ScoreValue], outputs: Mapping[str, OutputKind] | None = None
+) -> str | None:
+    """What is wrong with a verifier's scores under this policy, in words; None when nothing is.
+
+    ``outputs`` are the kinds that hold at the attempt's task, over those of the policy.
+    """
+    for name, kind in {**policy.outputs, **(outputs or {})}.items():
         value = scores.get(name)
         if value is not None and not _is(kind, value):
             return f"score {name!r} is {value!r}; it is declared as {kind}, which is {_EXPECTED[kind]}"

@@ -39,6 +39,7 @@ def case_block(name: str, case: CaseSummary, settings: Settings, width: int) -> 
         case_headline(name, case, width),
         variants_table(name, case, settings, width),
         deaths_block(name, case, width),
+        notes_block(case, width),
         kill_table(case, width),
         score_block(name, case, width),
         sizes_table(case, width),
@@ -69,8 +70,8 @@ def case_headline(name: str, case: CaseSummary, width: int) -> list[Line]:
 
 def attempts_text(counts: Counts) -> str:
     """Attempts by what became of them; kinds that did not happen are left out."""
-    kinds = ("passed", "missed", "died", "unmeasured", "missing", "outside")
-    parts = [f"{getattr(counts, kind):,} {kind}" for kind in kinds if getattr(counts, kind)]
+    kinds = ("passed", "missed", "died", "not_reached", "not_needed", "unmeasured", "missing", "outside")
+    parts = [f"{getattr(counts, kind):,} {kind.replace('_', ' ')}" for kind in kinds if getattr(counts, kind)]
     reused = f" ({counts.reused:,} reused)" if counts.reused else ""
     return f"{counted(counts.declared, 'attempt')}: {', '.join(parts)}{reused}"
 
@@ -85,6 +86,11 @@ def deaths_block(name: str, case: CaseSummary, width: int) -> list[Line]:
     if len(case.deaths) > MOST_DEATHS:
         texts.append(f"and {len(case.deaths) - MOST_DEATHS} more kinds: summary.json, cases.{name}.deaths")
     return block("died", texts, width, "yellow")
+
+
+def notes_block(case: CaseSummary, width: int) -> list[Line]:
+    """What was decided while recorded results were read, and how often."""
+    return block("read", [f"{note.count:,} {one_line(note.text)}" for note in case.notes], width, "yellow")
 
 
 # ---------------------------------------------------------------- variants

@@ -6,7 +6,7 @@ from pytest_metricbench.score_values import value_to_json
 
 def attempt_properties(record: AttemptRecord, word: str) -> list[tuple[str, object]]:
     """Outcome, trial id and scores of an attempt; ``word`` is passed, missed, died or unmeasured."""
-    properties: list[tuple[str, object]] = [("outcome", word), ("trial_id", record.trial_id)]
+    properties: list[tuple[str, object]] = [("outcome", word), ("trial_id", record.shown_id)]
     properties += [(f"score.{name}", str(value_to_json(value))) for name, value in record.scores.items()]
     if record.error is not None:
         properties.append(("error", f"{record.error.phase}: {record.error.type}"))

@@ -110,8 +110,9 @@ def _doubts(case: CaseSummary) -> list[str]:
     weak, false = case.died_kills, case.false_kills
     if weak.kills:
         only = f"; nothing else kills {first_names(weak.mutants)}" if weak.mutants else ""
+        slow = f" ({len(weak.time_outs)} without those that ran out of time)" if weak.time_outs else ""
         texts.append(
-            f"{len(weak.kills)} of {counted(weak.total, 'kill')} would not stand without attempts that died{only}"
+            f"{len(weak.kills)} of {counted(weak.total, 'kill')} would not stand without attempts that died{slow}{only}"
         )
     if false.cell_rate.value is not None:
         rate = with_interval(false.cell_rate.value, false.cell_rate.interval)

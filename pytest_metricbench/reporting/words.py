@@ -7,6 +7,8 @@ import pytest
 _STATUSES: Final = {
     "missed": ("missed", "m", ("MISSED", {"yellow": True})),
     "died": ("died", "d", ("DIED", {"purple": True})),
+    "not_reached": ("not reached", "-", ("NOT REACHED", {"light": True})),
+    "not_needed": ("not needed", "-", ("NOT NEEDED", {"light": True})),
     "reused": ("reused", "r", ("REUSED", {"cyan": True})),
 }
 _WORDS: Final = frozenset({"passed", "unmeasured", "measured", "failed", *_STATUSES})

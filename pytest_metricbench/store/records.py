@@ -49,6 +49,7 @@ def attempt_to_json(record: AttemptRecord) -> dict[str, Any]:
         "files": record.files,
         "supersedes": record.supersedes,
         **({} if record.folder is None else {"folder": record.folder}),
+        **({} if record.trial_name is None else {"trial_name": record.trial_name}),
     }
 
 

@@ -31,6 +31,7 @@ from pytest_metricbench.definition.experiment import (
 )
 
 UNMEASURED, MISSING, OUTSIDE = "unmeasured", "missing", "outside"
+NOT_REACHED, NOT_NEEDED, TIMED_OUT, NOT_RECORDED = "not_reached", "not_needed", "TimeOut", "NotRecorded"
 
 
 class NoRunner(Runner):
@@ -52,7 +53,8 @@ class CaseTable:
     """One case: what each attempt of a variant at a task gave.
 
     An attempt is a number or boolean (the score ``reward``), a mapping of scores, None (died), or one of the words
-    ``unmeasured``, ``missing`` and ``outside``.
+    ``unmeasured``, ``missing``, ``outside``, ``not_reached``, ``not_needed``, ``TimeOut`` (died of it) and
+    ``NotRecorded`` (planned elsewhere and left no result).
     """
 
     outcomes: Mapping[str, Mapping[str, Sequence[Any]]]
@@ -154,15 +156,23 @@ def _add_attempts(
 
 
 def attempt_record(case: str, variant: str, task: str, slot: int, given: Any) -> AttemptRecord:
-    error = AttemptError("Error", "no", "verifier" if given == UNMEASURED else "agent")
-    scored = given is not None and given != UNMEASURED
+    outcome, kind = {
+        UNMEASURED: ("unmeasured", "Error"),
+        NOT_REACHED: ("not_reached", "NotReached"),
+        NOT_NEEDED: ("not_needed", "NotNeeded"),
+        TIMED_OUT: ("died", "TimeOut"),
+        NOT_RECORDED: ("unmeasured", "NotRecorded"),
+        None: ("died", "Error"),
+    }.get(given if isinstance(given, str | None) else False, ("scored", ""))  # type: ignore[call-overload]
+    error = AttemptError(kind, "no", "verifier" if given == UNMEASURED else "agent")
+    scored = outcome == "scored"
     return AttemptRecord(
         case=case,
         variant=variant,
         task=task,
         attempt=slot,
         trial_id=f"{case}-{variant}-{task}-{slot}",
-        outcome="scored" if scored else "unmeasured" if given == UNMEASURED else "died",
+        outcome=outcome,
         scores={} if not scored else dict(given) if isinstance(given, Mapping) else {"reward": given},
         error=None if scored else error,
         time_limit=None,

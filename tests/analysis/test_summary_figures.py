@@ -27,7 +27,14 @@ def test_a_mean_says_what_it_rests_on() -> None:
     assert (three.value, three.count, three.nan_count) == (1.0, 1, 2)
     assert (five.value, five.count, five.nan_count) == (None, 0, 3)
     assert five.reason == "no task has 5 or more entries"
-    assert variant.verdicts.model_dump() == {"solved": 2, "flaky": 0, "failed": 0, "unmeasured": 1, "outside": 0}
+    assert variant.verdicts.model_dump() == {
+        "solved": 2,
+        "flaky": 0,
+        "failed": 0,
+        "not_run": 0,
+        "unmeasured": 1,
+        "outside": 0,
+    }
 
 
 def test_a_mean_of_one_task_or_without_spread_has_no_interval() -> None:

@@ -121,6 +121,7 @@ TABLE = [
     ("TaskForm", "tags", "cases.0.tasks.0.tags", [], NOTHING),
     ("TaskForm", "description", "cases.0.tasks.0.description", "e", NOTHING),
     ("TaskForm", "name", "cases.0.tasks.0.name", "o", NOTHING),
+    ("TaskForm", "outputs", "cases.0.tasks.0.outputs", {"b": "label"}, NOTHING),
     ("BaselineForm", "params", "cases.0.baseline.params", {"p": 3}, BASELINES),
     ("BaselineForm", "tags", "cases.0.baseline.tags", [], NOTHING),
     ("BaselineForm", "description", "cases.0.baseline.description", "e", NOTHING),

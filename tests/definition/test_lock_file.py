@@ -207,7 +207,7 @@ def test_words_with_a_meaning_are_quoted(text):
 def test_an_expansion_of_files(drawn):
     from dataclasses import replace
 
-    from pytest_metricbench.definition.lock import Expansion, expand_all
+    from pytest_metricbench.definition.lock import Expansion, Lock
     from pytest_metricbench.definition.problems import ProblemList
     from pytest_metricbench.definition.source import read_document
 
@@ -223,10 +223,12 @@ def test_an_expansion_of_files(drawn):
         files={"a/b c.toml": "sha256:1", "d": "sha256:2"},
     )
     problems = ProblemList()
-    (expanded,), state = expand_all(experiment, [wanted], problems)
+    lock = Lock(experiment, problems)
+    expanded, state = lock.take(wanted), lock.finish(whole=True)
     assert (expanded.entries, expanded.place, state.missing) == (entries, None, True)
     write_lock(state)
-    (again,), state = expand_all(experiment, [wanted], problems)
+    lock = Lock(experiment, problems)
+    again, state = lock.take(wanted), lock.finish(whole=True)
     assert (again.entries, state.missing) == (entries, False)
     assert again.place.value == entries
     assert not problems
@@ -236,8 +238,7 @@ def test_an_expansion_of_files(drawn):
         ({**wanted.files, "e": "sha256:3"}, "the file e is new"),
     ):
         problems = ProblemList()
-        expanded, _ = expand_all(experiment, [replace(wanted, files=files)], problems)
-        assert not expanded
+        assert Lock(experiment, problems).take(replace(wanted, files=files)) is None
         assert str(problems.found[0]).endswith(
             f"experiment.lock.yml disagrees: {said}; renew it with --metricbench-lock"
         )
