@@ -3,12 +3,16 @@
 from typing import Final
 
 from pytest_metricbench.bases import CoverageSystem
+from pytest_metricbench.coverage.audit import AuditCoverage
 from pytest_metricbench.coverage.command import CommandCoverage
+from pytest_metricbench.coverage.eval_author import EvalAuthorCoverage
 from pytest_metricbench.coverage.python import PythonCoverage
 from pytest_metricbench.coverage.tool_calls import ToolCallCoverage
 
 BUILTIN: Final[dict[str, type[CoverageSystem]]] = {
+    "audit": AuditCoverage,
     "command": CommandCoverage,
+    "eval-author": EvalAuthorCoverage,
     "python": PythonCoverage,
     "tool-calls": ToolCallCoverage,
 }

@@ -5,11 +5,10 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, PrivateAttr, StringConstraints
 
-from pytest_metricbench.atif import TRACE_NAME, Trace, TraceError, parse_trace
+from pytest_metricbench.atif.trace import Trace, TraceError
 from pytest_metricbench.bases import CoverageSystem
 from pytest_metricbench.contracts import CoverageError, CoverageRequest, EvidenceFile, Goals, Score
-from pytest_metricbench.digests import digest_bytes
-from pytest_metricbench.plain_files import open_regular
+from pytest_metricbench.coverage.traces import Traces, is_trace, without_trace
 
 ToolName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """Without surrounding blanks, as the names in traces are compared."""
@@ -29,15 +28,14 @@ class ToolCallCoverage(CoverageSystem):
 
     isolated: ClassVar[bool] = False  # it reads and nothing else, so nothing needs to be copied for it
 
-    _traces: dict[str, Trace] = PrivateAttr(default_factory=dict)
-    """Digest -> trace: most traces belong to many subsets."""
+    _traces: Traces = PrivateAttr(default_factory=Traces)
 
     def measure(self, request: CoverageRequest, workspace: Path) -> Score:
         """Count the tools that the subset's traces call."""
         traces = {task: self._traces_of(files) for task, files in request.files.items()}
-        untraced = sorted(task for task, found in traces.items() if not found)
+        untraced = [task for task, found in traces.items() if not found]
         if untraced:
-            return Score(None, f"task {untraced[0]} left no {TRACE_NAME}{_and_more(len(untraced))}")
+            return Score(None, without_trace(untraced))
         universe = set(self.tools or ())
         if not universe:
             declared = [trace.tools_declared for found in traces.values() for trace in found if trace.tools_declared]
@@ -55,26 +53,13 @@ class ToolCallCoverage(CoverageSystem):
         """The traces of one task. What an attempt left half written when it died is no trace."""
         found = []
         for file in files:
-            if file.name.rpartition("/")[2] == TRACE_NAME:
+            if is_trace(file):
                 try:
-                    found.append(self._trace(file))
+                    trace = self._traces.of(file)
+                    if trace.undeclared is not None:
+                        raise TraceError(trace.undeclared)
+                    found.append(trace)
                 except TraceError as error:
                     if file.outcome == "scored":
                         raise CoverageError(f"{file.path}: {error}") from None
         return found
-
-    def _trace(self, file: EvidenceFile) -> Trace:
-        if file.sha256 not in self._traces:
-            try:
-                with open_regular(file.path) as trace:
-                    content = trace.read()
-                if digest_bytes(content) != file.sha256:
-                    raise CoverageError(f"{file.path} has changed since its attempt ended; run the attempt again")
-                self._traces[file.sha256] = parse_trace(content)
-            except OSError as error:
-                raise CoverageError(f"{file.path} cannot be read: {error.strerror}") from None
-        return self._traces[file.sha256]
-
-
-def _and_more(count: int) -> str:
-    return f" (and {count - 1} more tasks)" if count > 1 else ""

@@ -33,8 +33,11 @@ def read_document(path: Path, problems: ProblemList) -> Document | None:
     Problems of single values are noted and the document is given nonetheless, so that more can be found in it.
     """
     data = file_content(path, problems)
-    if data is None:
-        return None
+    return None if data is None else document_from(path, data, problems)
+
+
+def document_from(path: Path, data: bytes, problems: ProblemList) -> Document | None:
+    """The document that the bytes of a file, or of a part of it, hold; None, with a problem, where there is none."""
     try:
         return _Reader(path, problems).read(data)
     except _RefusedError as error:

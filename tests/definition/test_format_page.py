@@ -11,7 +11,10 @@ from pytest_metricbench.definition.ids import OWN_MARKS, PLUGIN_MARKS, PYTEST_MA
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.schema import experiment_schema
 
-PAGE = (Path(__file__).parents[2] / "docs" / "experiment.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "experiment.md").read_text("utf-8")
+KEYS_OF_KINDS = "".join((DOCS / name).read_text("utf-8") for name in ("helix.md",))
+"""Pages that have the keys of a kind; the page of the format leads to them."""
 SCHEMA = experiment_schema(runners.BUILTIN, coverage.BUILTIN)
 KEYS = sorted({key for place in (SCHEMA, *SCHEMA["$defs"].values()) for key in place["properties"]})
 DEFAULTS = [
@@ -24,13 +27,13 @@ DEFAULTS = [
 
 @pytest.mark.parametrize("key", KEYS)
 def test_every_key_is_told(key):
-    assert f"`{key}`" in PAGE
+    assert f"`{key}`" in PAGE + KEYS_OF_KINDS
 
 
 @pytest.mark.parametrize(("key", "default"), DEFAULTS)
 def test_every_number_that_is_a_default_is_told(key, default):
-    rows = [line for line in PAGE.splitlines() if line.startswith(f"| `{key}`")]
-    assert any(f" {default} |" in row for row in rows) or f"`{key}` ({default})" in PAGE
+    rows = [line for line in (PAGE + KEYS_OF_KINDS).splitlines() if line.startswith(f"| `{key}`")]
+    assert any(f" {default} |" in row for row in rows) or f"`{key}` ({default})" in PAGE + KEYS_OF_KINDS
 
 
 @pytest.mark.parametrize("kind", [*runners.BUILTIN, *coverage.BUILTIN])

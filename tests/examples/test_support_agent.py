@@ -11,6 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from pytest_metricbench.atif.trace import parse_trace
+from pytest_metricbench.coverage.audit_document import Audit, read_audit
+from pytest_metricbench.coverage.audit_judgments import JudgedItem, read_judgments
+from pytest_metricbench.coverage.audit_measurement import Subject, measure_trace
+from pytest_metricbench.definition.problems import ProblemList
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "support_agent"
 CASE: dict[str, Any] = yaml.safe_load((EXAMPLE / "experiment.yml").read_text("utf-8"))["cases"][0]
 TASKS = {task["id"]: task for task in CASE["tasks"]}
@@ -36,7 +42,7 @@ def run_agent(workspace: Path, task: str, mutant: str | None = None, seed: int =
 
 
 def verify(workspace: Path) -> dict[str, Any]:
-    ended = run_script(workspace, "verify.py", "shop.json", "expectations.json")
+    ended = run_script(workspace, "verify.py", "shop.json", "expectations.json", "rubric.json")
     assert ended.returncode == 0, ended.stderr
     scores: dict[str, Any] = json.loads((workspace / "response.json").read_text("utf-8"))["scores"]
     return scores
@@ -163,6 +169,72 @@ def test_an_agent_that_leaves_nothing_missed_the_task(tmp_path: Path) -> None:
     assert verify(tmp_path) == {"reward": 0.0, "state": False, "reply": False, "tool_calls": 0}
 
 
+# ---------------------------------------------------------------- audit
+
+AUDIT = EXAMPLE / "audit.md"
+RUBRIC: dict[str, list[dict[str, Any]]] = json.loads((EXAMPLE / "rubric.json").read_text("utf-8"))
+
+
+def audit() -> Audit:
+    problems = ProblemList()
+    found = read_audit(AUDIT, "audit.md", problems)
+    assert found is not None, problems.found
+    return found
+
+
+def test_the_audit_names_every_tool_and_rule_of_the_agent(tmp_path: Path) -> None:
+    run_agent(tmp_path, "opening-hours")
+    agent = json.loads((tmp_path / "trajectory.json").read_text("utf-8"))["agent"]
+    declared = [definition["function"]["name"] for definition in agent["tool_definitions"]]
+    assert [item.name for item in audit().of_kind("tool")] == declared
+    rules = [question["rule"] for question in RUBRIC["failure_case"]]
+    assert rules == agent["extra"]["rules"]
+
+
+def test_the_rubric_asks_what_the_audit_leaves_to_a_judge() -> None:
+    asked = {
+        (kind, question["item"], question["evidence_index"], question["kind"], question["description"])
+        for kind, questions in RUBRIC.items()
+        for question in questions
+    }
+    left = {
+        (item.kind, item.name, index, evidence.kind, evidence.description)
+        for item in audit().of_kind("capability", "failure_case")
+        for index, evidence in enumerate(item.evidence)
+        if evidence.tool is None
+    }
+    assert asked == left
+
+
+@pytest.mark.parametrize(
+    ("task", "covered"),
+    [
+        ("refund-in-time", {"refunding"}),
+        ("refund-too-late", {"goods-kept-too-long"}),
+        ("where-is-it", {"tracking", "parcel-may-still-arrive"}),
+        ("lost-parcel", {"replacing"}),
+        ("cancel-too-late", {"cancelled-too-late"}),
+        ("someone-elses-order", {"order-of-somebody-else"}),
+        ("new-address", {"redirecting"}),
+        ("opening-hours", {"informing"}),
+        ("sarcasm", {"not-understood"}),
+    ],
+)
+def test_what_the_audit_finds_in_an_attempt(tmp_path: Path, task: str, covered: set[str]) -> None:
+    run_agent(tmp_path, task)
+    verify(tmp_path)
+    trace = parse_trace((tmp_path / "trajectory.json").read_bytes())
+    found: set[str] = set()
+    kinds: tuple[JudgedItem, ...] = ("capability", "failure_case")
+    for kind in kinds:
+        name = f"{kind.replace('_', '-')}-judgments.json"
+        judgments = read_judgments(tmp_path / name, name, audit(), kind)
+        measured = measure_trace(kind, audit(), trace, Subject(task, "run", "trajectory.json"), judgments)
+        assert measured.unjudged == ()
+        found |= set(measured.covered)
+    assert found == covered
+
+
 # ---------------------------------------------------------------- policy coverage
 
 
@@ -235,7 +307,7 @@ def check_the_whole_run_is_complete_and_its_gates_hold(summary: dict[str, Any]) 
 
 def check_the_baseline_has_all_verdicts(summary: dict[str, Any]) -> None:
     baseline = summary["cases"]["support"]["variants"]["baseline"]
-    assert baseline["verdicts"] == {"solved": 10, "flaky": 2, "failed": 1, "unmeasured": 0, "outside": 0}
+    assert baseline["verdicts"] == {"solved": 10, "flaky": 2, "failed": 1, "unmeasured": 0, "outside": 0, "not_run": 0}
     passes = {task: sum(entry["value"] for entry in scores["reward"]) for task, scores in baseline["attempts"].items()}
     assert {task: count for task, count in passes.items() if count < 5} == {
         "broken-vase": 4,
@@ -268,14 +340,16 @@ def check_the_crash_is_a_death_with_its_reason(summary: dict[str, Any]) -> None:
 def check_coverage_points_at_one_blind_spot_and_predicts_imperfectly(summary: dict[str, Any]) -> None:
     case = summary["cases"]["support"]
     assert case["pool"]["coverage"]["tools"]["value"] == pytest.approx(9 / 10)
+    assert case["pool"]["coverage"]["audit"]["value"] == pytest.approx(20 / 23)
     assert case["pool"]["coverage"]["policy"]["value"] == pytest.approx(10 / 12)
-    tools, policy = (case["correlation"][system]["kill_share"] for system in ("tools", "policy"))
+    tools, audit, policy = (case["correlation"][system]["kill_share"] for system in ("tools", "audit", "policy"))
     assert tools["overall"]["pairs"] == policy["overall"]["pairs"] == 60
     assert tools["overall"]["kendall"]["value"] == pytest.approx(0.54, abs=0.005)
+    assert audit["overall"]["kendall"]["value"] == pytest.approx(0.67, abs=0.005)
     assert policy["overall"]["kendall"]["value"] == pytest.approx(0.78, abs=0.005)
-    by_size = {size: (tools["by_size"][size], policy["by_size"][size]) for size in ("3", "6", "9")}
-    within = {size: tuple(round(one["kendall"]["value"], 2) for one in pair) for size, pair in by_size.items()}
-    assert within == {"3": (0.00, 0.32), "6": (-0.31, 0.63), "9": (-0.03, 0.40)}
+    by_size = {size: [one["by_size"][size] for one in (tools, audit, policy)] for size in ("3", "6", "9")}
+    within = {size: tuple(round(one["kendall"]["value"], 2) for one in three) for size, three in by_size.items()}
+    assert within == {"3": (0.00, 0.06, 0.32), "6": (-0.31, -0.13, 0.63), "9": (-0.03, 0.25, 0.40)}
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_metricbench.atif import Trace, TraceError, parse_trace
+from pytest_metricbench.atif.trace import Trace, TraceError, parse_trace
 
 TRACES = Path(__file__).parent / "traces"
 
