@@ -36,7 +36,7 @@ def read_json_file(path: Path, limit: int = RESPONSE_LIMIT) -> Json:
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise ContractError(f"{name} has {size} bytes; at most {limit} are read")
-            content = file.read(limit + 1)
+            content = file.read(min(size, limit) + 1)
     except FileNotFoundError:
         raise ContractError(f"{name} was not written") from None
     except OSError as error:

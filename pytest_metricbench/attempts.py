@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from pytest_metricbench.ahead import Ahead, Begun, Planned
 from pytest_metricbench.contracts import (
+    AttemptError,
     AttemptKey,
     AttemptRecord,
     AttemptRequest,
@@ -26,7 +27,7 @@ from pytest_metricbench.contracts import (
 )
 from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment, Task, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
-from pytest_metricbench.definition.scoring import contract_problem, status
+from pytest_metricbench.definition.scoring import kind_problem, policy_at, primary_problem, status
 from pytest_metricbench.store.files import copy_file, digest_folder, files_match, no_room
 from pytest_metricbench.store.layout import Layout
 
@@ -121,7 +122,7 @@ class Attempts:
             return Standing(record, state, "it could not be measured")
         if record.outcome == "scored" and record.verifier != self._fingerprints.verifier():
             return Standing(record, "rescorable", "its verifier has changed")
-        if status(self._experiment.score, record) == "unmeasured":
+        if status(policy_at(self._experiment.score, task), record) == "unmeasured":
             return Standing(record, "rescorable", "it has no value for the primary score")
         return Standing(record, "reusable", "")
 
@@ -133,7 +134,10 @@ class Attempts:
     def unmeasured(self, case: Case, variant: Variant, task: Task, slot: int) -> AttemptRecord | None:
         """The stored record of an attempt of today's inputs that could not be measured, or was not needed."""
         record = self._stored().get((case.id, variant.id, task.id, slot))
-        if record is None or status(self._experiment.score, record) not in ("unmeasured", "not_needed"):
+        if record is None or status(policy_at(self._experiment.score, task), record) not in (
+            "unmeasured",
+            "not_needed",
+        ):
             return None
         return record if record.fingerprint == self._fingerprints.attempt(case, variant, task) else None
 
@@ -148,8 +152,6 @@ class Attempts:
             return Performed(standing.record, ())
         if self._cached:
             raise NotCachedError(f"{standing.why}, and with {self._cached} no attempt runs")
-        if self._experiment.runner.ahead:
-            self._ahead.fill()
         last, rescorable = standing.record, standing.state == "rescorable"
         new: list[AttemptRecord] = []
         for _ in range(1 + self._experiment.retries):
@@ -225,11 +227,12 @@ class Attempts:
         self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None
     ) -> tuple[AttemptRecord, bool]:
         """The record of one try, and whether somebody outside ended it, so that another try must not follow."""
+        stopped, ended = self._guarded(self._ahead.fill, "setup") if self._experiment.runner.ahead else (None, False)
         begun = self._ahead.take((case.id, variant.id, task.id, slot))
-        outcome, ended = None, False
+        outcome = stopped if isinstance(stopped, Outcome) else None
         if begun is None:
             begun = self._try(case, variant, task, slot)
-            outcome = self._make_workspace(begun.workspace)
+            outcome = outcome or self._make_workspace(begun.workspace)
         request, folder = begun.request, begun.workspace
         if outcome is None:
             outcome, ended = self._outcome(request, folder)
@@ -307,10 +310,16 @@ class Attempts:
     def _checked(self, outcome: Outcome, task: Task) -> Outcome:
         if outcome.kind != "scored":
             return outcome
-        problem = contract_problem(self._experiment.score, outcome.scores, task.outputs)
+        policy = policy_at(self._experiment.score, task)
+        wrong = kind_problem(policy, outcome.scores)
+        problem = wrong or primary_problem(policy, outcome.scores)
         if problem is None:
             return outcome
-        return Outcome.unmeasured("ContractError", problem, "contract", trial_name=outcome.trial_name)
+        error = AttemptError("ContractError", problem, "contract")
+        if not wrong and outcome.error is not None and outcome.error.phase == "verifier":
+            error = outcome.error  # it says why the primary score is missing
+        left = {} if wrong else outcome.scores  # what lacks is the primary; the others are what they are
+        return Outcome("unmeasured", left, error, None, outcome.trial_name)
 
     def _had_less_time(self, record: AttemptRecord) -> bool:
         """Whether the attempt died of a time-out that is longer today."""

@@ -224,7 +224,7 @@ class AttemptRecord:
     trial_id: PathPart
     outcome: OutcomeKind
     scores: Annotated[dict[str, ScoreValue], BeforeValidator(_read_scores)]
-    """As the verifier gave them; empty unless scored."""
+    """As the verifier gave them; empty unless scored, or unmeasured only since the primary score is not among them."""
     error: AttemptError | None
     time_limit: float | None
     fingerprint: str

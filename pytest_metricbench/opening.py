@@ -11,6 +11,7 @@ from pytest_metricbench.collection import ExperimentFile, benches, cached_by, sh
 from pytest_metricbench.definition.claiming import claim
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.problems import DefinitionError
+from pytest_metricbench.publishing import Publisher, PublishError
 from pytest_metricbench.store.journal import StoreError
 
 
@@ -69,7 +70,8 @@ def check_options(config: pytest.Config) -> None:
 
     Raises:
         UsageError: two of them contradict each other, the shard is not of the form 2/5, the durations cannot be read
-            or have no shard, or the stores to merge hold the name of an experiment file.
+            or have no shard, the stores to merge hold the name of an experiment file, or what is asked for cannot be
+            written where it is to be.
     """
     if cached := cached_by(config):
         for name, means in (("fresh", "starts over"), ("retry-died", "runs attempts again")):
@@ -81,6 +83,11 @@ def check_options(config: pytest.Config) -> None:
         if (config.invocation_params.dir / name).is_file():
             advice = "name the folders of stores, and the experiment before the option, which takes all that follows"
             raise _usage(f"--metricbench-merge: {name!r} is a file; {advice}")
+    if not hasattr(config, "workerinput"):
+        try:
+            Publisher(config).check()
+        except PublishError as error:
+            raise _usage(str(error)) from None
     try:
         shard_of(config)
     except ValueError as error:

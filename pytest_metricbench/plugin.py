@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_metricbench.session import Controller
 
 SUFFIXES: Final = (".yml", ".yaml")
-_CHECKED: Final = ("shard", "durations", "merge", "cached_only", "cached_attempts")
+_CHECKED: Final = ("shard", "durations", "merge", "cached_only", "cached_attempts", "nemo_bundle")
 """Options that are checked before anything runs."""
 DEFAULT_FILES: Final = ["experiment.yml", "*.experiment.yml"]
 
@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; each is explained in ``docs/usage.md``."""
     group = parser.getgroup("metricbench", "metricbench: benchmark cases as tests")
     _add_run_options(group)
+    _add_output_options(group)
     _add_machine_options(group)
     parser.addini(
         "metricbench_files",
@@ -73,6 +74,15 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
         "--metricbench-lock",
         action="store_true",
         help="Write the lock of each named experiment anew from what it expands, and end",
+    )
+
+
+def _add_output_options(group: pytest.OptionGroup) -> None:
+    """What is written beside the store."""
+    group.addoption(
+        "--metricbench-nemo-bundle",
+        metavar="DIR",
+        help="Write one NeMo evaluator bundle a variant below this folder",
     )
 
 

@@ -1,10 +1,13 @@
 """The values that attempts score, and how JSON holds them."""
 
 import math
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 ScoreValue: TypeAlias = bool | int | float | str | None
 """What an attempt scored: a number, a boolean, a label, or None for an attempt that died before it was scored."""
+
+NON_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""How JSON writes the numbers that it has no word for."""
 
 
 def value_to_json(value: ScoreValue) -> bool | int | float | str | None:

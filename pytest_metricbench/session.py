@@ -29,6 +29,7 @@ from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.opening import load_conftests
 from pytest_metricbench.ordering import Order
+from pytest_metricbench.publishing import Publisher, PublishError
 from pytest_metricbench.reporting.junit import coverage_properties
 from pytest_metricbench.reporting.progress import PassingText, Progress
 from pytest_metricbench.reporting.words import Words
@@ -75,6 +76,7 @@ class Controller:
         self._summaries: Final[list[tuple[ExperimentRun, Summary, Path]]] = []
         self._faults: Final[list[str]] = []
         self._notes: Final[list[str]] = []
+        self._publisher: Final = Publisher(config)
         self._sigterm: Any = None
         self._progress: Final = Progress(session)
         config.pluginmanager.register(Words(LEARNED), Words.NAME)
@@ -395,6 +397,9 @@ class Controller:
                 summary, path = run.conclude(line.show)
                 line.clear()
                 self._summaries.append((run, summary, path))
+                run.notes += self._publisher.publish(run.results(), summary)
+            except PublishError as error:
+                self._faults.append(str(error))
             except StoreError as error:
                 self._stop(str(error))
             except Exception:

@@ -5,7 +5,7 @@ one has no entry and counts nowhere. Whether an attempt passed is no part of its
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -35,19 +35,25 @@ def passes(value: ScoreValue, pass_at_least: float) -> bool:
 def primary_score(results: Results) -> str:
     """The one score that decides in all of an experiment.
 
-    The declared one, else the only one that its scored attempts have, else ``reward``. An attempt that alone has
-    another single score is judged by that while it runs, and is unmeasured here.
+    The declared one, else the only one that its scored attempts have (labels and measurements aside), else ``reward``.
+    An attempt that alone has another single score is judged by that while it runs, and is unmeasured here.
     """
     policy = results.experiment.score
     if policy.primary is not None:
         return policy.primary
+    kinds = {(case.id, task.id): {**policy.outputs, **task.outputs} for case, task in _tasks(results)}
     seen: set[str] = set()
     for record in results.attempts.values():
         if record.outcome == "scored":
-            seen.update(record.scores)
+            declared = kinds.get((record.case, record.task), policy.outputs)
+            seen.update(name for name in record.scores if declared.get(name) not in UNCOUNTED)
             if len(seen) > 1:
                 return DEFAULT_PRIMARY
     return seen.pop() if seen else DEFAULT_PRIMARY
+
+
+def _tasks(results: Results) -> Iterator[tuple[Case, Task]]:
+    return ((case, task) for case in results.experiment.cases for task in case.tasks)
 
 
 def entry_passes(entry: AttemptValue, pass_at_least: float) -> bool:
@@ -137,7 +143,7 @@ def case_outcomes(results: Results, case: Case, primary: str) -> CaseOutcomes:
         for task in tasks
     }
     cells = {
-        variant.id: {task.id: _cell(policy, records[variant.id, task.id], kinds[task.id], primary) for task in tasks}
+        variant.id: {task.id: _cell(policy, records[variant.id, task.id], kinds[task.id]) for task in tasks}
         for variant in case.variants
     }
     for variant in case.variants:
@@ -157,8 +163,8 @@ def _records(results: Results, case: Case, variant: Variant, task: Task) -> list
     return [record for record in found if record is not None]
 
 
-def _cell(policy: ScorePolicy, records: list[AttemptRecord], kinds: Mapping[str, OutputKind], primary: str) -> Cell:
-    """What the records of one variant at one task say."""
+def _cell(policy: ScorePolicy, records: list[AttemptRecord], kinds: Mapping[str, OutputKind]) -> Cell:
+    """What the records of one variant at one task say: pass@k comes from the very entries that the summary lists."""
     cell = Cell()
     for record in records:
         word = status(policy, record)
@@ -183,7 +189,6 @@ def _cell(policy: ScorePolicy, records: list[AttemptRecord], kinds: Mapping[str,
         if kind not in UNCOUNTED:
             passed = sum(1 for entry in entries if entry_passes(entry, policy.pass_at_least))
             cell.tallies[name] = Tally(len(entries), passed)
-    cell.tallies[primary] = Tally(cell.n, cell.passed)
     return cell
 
 
@@ -210,7 +215,7 @@ def _entries(records: list[AttemptRecord], name: str, kind: OutputKind) -> tuple
     for record in records:
         if record.outcome == "died":
             entries.append(AttemptValue(record.shown_id, "missing", None))
-        elif record.outcome == "scored" and name in record.scores:
+        elif name in record.scores:
             value = record.scores[name]
             if isinstance(value, str):
                 if kind not in UNCOUNTED:

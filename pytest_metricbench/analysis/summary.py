@@ -4,10 +4,11 @@ A computed figure is a :class:`Figure`: a value, or ``None`` with the reason why
 rests on. Fields with a default are left out of the file where they are not set; every other field is always there.
 """
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, model_validator
 
 from pytest_metricbench.analysis.figures import (
     ChoiceFigure,
@@ -28,6 +29,7 @@ from pytest_metricbench.analysis.figures import (
     Text,
 )
 from pytest_metricbench.definition.experiment import MutationScore
+from pytest_metricbench.score_values import NON_FINITE
 
 Verdict: TypeAlias = Literal["solved", "flaky", "failed", "not_run", "unmeasured", "outside"]
 """``outside``: the verdict needs attempts that are outside this part and not in the store."""
@@ -48,7 +50,21 @@ class AttemptValue:
     value_type: Literal["number", "label", "missing"]
     """``missing``: the attempt died before this score was given; a boolean counts as a number."""
     value: bool | int | float | str | None
-    """Non-finite numbers are the texts ``NaN``, ``Infinity`` and ``-Infinity``."""
+    """Null with ``missing`` and only there. Numbers that are not finite are the texts ``NaN``, ``Infinity`` and
+    ``-Infinity``, which are labels like any other text with ``label``."""
+
+    @model_validator(mode="after")
+    def _value_is_of_its_type(self) -> Self:
+        value, kind = self.value, self.value_type
+        if kind == "missing":
+            fits = value is None
+        elif isinstance(value, str):
+            fits = kind == "label" or value in NON_FINITE
+        else:
+            fits = kind == "number" and value is not None and (not isinstance(value, float) or math.isfinite(value))
+        if not fits:
+            raise ValueError(f"the value {value!r} is no {kind}")
+        return self
 
 
 class Counts(SummaryModel):

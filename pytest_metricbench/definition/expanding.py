@@ -10,7 +10,7 @@ from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.documents import Document, Place
 from pytest_metricbench.definition.experiment import BASELINE, Note
 from pytest_metricbench.definition.lock import RENEW, Expanded, Expansion, Lock, lock_path
-from pytest_metricbench.definition.models import Form, MutantForm, TaskForm
+from pytest_metricbench.definition.models import BaselineForm, Form, MutantForm, TaskForm
 from pytest_metricbench.definition.problems import ProblemList, joined
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.digests import digest_file
@@ -135,10 +135,10 @@ class Expander:
         joined_entries = []
         for entry in expanded:
             more = own.pop(entry.text("id"), None)
-            if more is None or not isinstance(entry.value, dict):
+            if more is None or self._checker.check(TaskForm if key == "tasks" else MutantForm, entry) is None:
                 joined_entries.append(entry)
             else:
-                joined_entries.append(Place(entry.document, entry.keys, {**entry.value, **more.value}))
+                joined_entries.append(Place(more.document, more.keys, {**entry.value, **more.value}))
         if may_add:
             return [*own.values(), *joined_entries]
         known = [name for entry in expanded if (name := entry.text("id")) is not None]
@@ -170,8 +170,8 @@ class Expander:
         variants = [self._counted(entry, recorded) for entry in (*found["baseline"], *found["mutant"])]
         own = place.child("baseline")
         baseline = variants[0]
-        if own is not None and isinstance(own.value, dict):
-            baseline = Place(baseline.document, baseline.keys, {**baseline.value, **own.value})
+        if own is not None and isinstance(own.value, dict) and self._checker.check(BaselineForm, baseline) is not None:
+            baseline = Place(own.document, own.keys, {**baseline.value, **own.value})
         parts = Parts(
             tasks=self._joined(found["task"], place.entries("tasks"), "tasks", may_add=False),
             mutants=self._joined(variants[1:], place.entries("mutants"), "mutants", may_add=False),

@@ -84,7 +84,7 @@ def load_experiment(
         problems.stop_if_any()
         raise AssertionError("a document that cannot be read has a problem")
     folder = document.path.parent
-    context = {"folder": folder, "cached_only": cached_only, "targets": targets}
+    context = {"folder": folder, "cached_only": cached_only, "targets": targets, "problems": problems}
     lock = Lock(document.path, problems, renew=renew_lock, trusted=cached_only)
     reading = _Reading(document.root, Checker(problems, context), lock)
     reading.check(runners, systems, InputFinder(folder, _own_files(document.path), cached_only, problems))
@@ -209,6 +209,10 @@ class _Reading:
                 self.problems.add(draft.place.missing("tasks", "the key tasks is needed"))
             elif expander is not None and draft.id is not None:
                 draft.parts = expander.parts(draft.id, draft.place)
+        controls = self.root.child("controls")
+        if records and controls is not None and controls.value != 0:
+            remedy = "mark a recorded mutant as one: control: true"
+            self.problems.add(controls.problem("recorded attempts cannot be run for copies of the baseline", remedy))
 
     def _prepare(self, finder: InputFinder) -> None:
         """Check tasks and variants against the runner and make them."""

@@ -4,10 +4,12 @@ No part of a fingerprint: a changed threshold reads kept attempts anew and runs 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from pytest_metricbench.contracts import AttemptRecord, OutputKind
-from pytest_metricbench.definition.experiment import ScorePolicy
+from pytest_metricbench.definition.experiment import ScorePolicy, Task
+from pytest_metricbench.definition.output_kinds import UNCOUNTED
 from pytest_metricbench.score_values import ScoreValue
 
 Status: TypeAlias = Literal["passed", "missed", "died", "unmeasured", "not_reached", "not_needed"]
@@ -21,12 +23,21 @@ _EXPECTED: Final[Mapping[OutputKind, str]] = {
 }
 
 
+def policy_at(policy: ScorePolicy, task: Task) -> ScorePolicy:
+    """The policy with the kinds that hold at a task."""
+    return replace(policy, outputs={**policy.outputs, **task.outputs}) if task.outputs else policy
+
+
 def primary_score(policy: ScorePolicy, names: Mapping[str, object]) -> str | None:
-    """The name of the score that decides: the declared one, else the only one, else ``reward``; None if absent."""
+    """The name of the score that decides; None if it is absent.
+
+    The declared one, else the only one that is not declared as a label or a measurement, else ``reward``.
+    """
     if policy.primary is not None:
         return policy.primary if policy.primary in names else None
-    if len(names) == 1:
-        return next(iter(names))
+    counting = [name for name in names if policy.outputs.get(name) not in UNCOUNTED]
+    if len(counting) == 1:
+        return counting[0]
     return "reward" if "reward" in names else None
 
 
@@ -50,17 +61,17 @@ def status(policy: ScorePolicy, record: AttemptRecord) -> Status:
     return "passed" if passes else "missed"
 
 
-def contract_problem(
-    policy: ScorePolicy, scores: Mapping[str, ScoreValue], outputs: Mapping[str, OutputKind] | None = None
-) -> str | None:
-    """What is wrong with a verifier's scores under this policy, in words; None when nothing is.
-
-    ``outputs`` are the kinds that hold at the attempt's task, over those of the policy.
-    """
-    for name, kind in {**policy.outputs, **(outputs or {})}.items():
+def kind_problem(policy: ScorePolicy, scores: Mapping[str, ScoreValue]) -> str | None:
+    """Which score is not of the kind that it is declared as; None when all are."""
+    for name, kind in policy.outputs.items():
         value = scores.get(name)
         if value is not None and not _is(kind, value):
             return f"score {name!r} is {value!r}; it is declared as {kind}, which is {_EXPECTED[kind]}"
+    return None
+
+
+def primary_problem(policy: ScorePolicy, scores: Mapping[str, ScoreValue]) -> str | None:
+    """Why the score that decides says nothing; None when it does."""
     primary = primary_score(policy, scores)
     if primary is None:
         return _no_primary(policy, scores)

@@ -4,7 +4,14 @@ from typing import Final
 
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.runners.command import CommandRunner
+from pytest_metricbench.runners.helix import HelixRunner
 from pytest_metricbench.runners.python import PythonRunner
+from pytest_metricbench.runners.recorded import RecordedRunner
 
-BUILTIN: Final[dict[str, type[Runner]]] = {"command": CommandRunner, "python": PythonRunner}
+BUILTIN: Final[dict[str, type[Runner]]] = {
+    "command": CommandRunner,
+    "helix": HelixRunner,
+    "python": PythonRunner,
+    "recorded": RecordedRunner,
+}
 """The runners that need no plugin: kind -> class."""

@@ -1,0 +1,11 @@
+"""Fixtures of the tests of evaluator bundles."""
+
+from pathlib import Path
+
+import pytest
+from bundle_lab import Lab
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path / "runs")
