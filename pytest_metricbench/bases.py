@@ -68,6 +68,10 @@ class Runner(BaseModel, ABC):
         """
         return {}
 
+    def variant_warnings(self, params: Mapping[str, Json], folder: Path) -> Sequence[str]:
+        """What is allowed in a variant's (inherited) params and probably not meant; told when the file is collected."""
+        return ()
+
     def task_files(self, params: Mapping[str, Json], folder: Path) -> Mapping[str, Path]:
         """The files that a task's params name, likewise.
 

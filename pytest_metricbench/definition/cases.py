@@ -168,7 +168,7 @@ def _check_draw(draft: CaseDraft, asked: Place, problems: ProblemList) -> None:
 def expansion_of(draft: CaseDraft) -> Expansion | None:
     """What a case whose subsets are drawn asks of the lock; None where they are listed."""
     form, asked = draft.form, draft.place.child("subsets")
-    if form is None or asked is None or not isinstance(form.subsets, DrawForm):
+    if form is None or draft.parts is None or asked is None or not isinstance(form.subsets, DrawForm):
         return None
     wanted, tasks = form.subsets, ids_of(draft.tasks)
 

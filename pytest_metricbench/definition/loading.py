@@ -301,6 +301,8 @@ class _Reading:
 
     def _warnings(self, cases: Sequence[Case], lock: LockState | None) -> list[str]:
         found = [text for draft, case in zip(self.drafts, cases, strict=True) for text in subset_warnings(draft, case)]
+        for draft in self.drafts:
+            found.extend(self.maker.warnings(draft) if self.maker is not None else ())
         unused = lock_path(self.root.document.path)
         if lock is None and os.path.lexists(unused):
             found.append(

@@ -1,7 +1,7 @@
 """The tasks and variants of a case as the runner takes them, and the case made of them."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -15,7 +15,7 @@ from pytest_metricbench.definition.documents import Place
 from pytest_metricbench.definition.expanding import Parts, guarded
 from pytest_metricbench.definition.experiment import BASELINE, Case, Task, Variant
 from pytest_metricbench.definition.models import BaselineForm, Form, MutantForm, TaskForm
-from pytest_metricbench.definition.problems import ProblemList
+from pytest_metricbench.definition.problems import ProblemList, shown_path
 from pytest_metricbench.definition.subsets import subsets_from
 from pytest_metricbench.definition.validation import Checker
 
@@ -45,6 +45,14 @@ class CaseMaker:
         if parts is not None:
             tasks = tuple(task for place in parts.tasks if (task := self._task(place, draft)) is not None)
             self._made[id(draft)] = tasks, tuple(self._variants(parts, draft))
+
+    def warnings(self, draft: CaseDraft) -> Iterator[str]:
+        """What is allowed in a case's variants and probably not meant."""
+        if self.cached_only:
+            return
+        for variant in self._made.get(id(draft), ((), ()))[1]:
+            where = f"{shown_path(draft.place.document.path)}:{variant.line}: {draft.id}::{variant.id}"
+            yield from (f"{where}: {text}" for text in self.runner.variant_warnings(variant.params, self.folder))
 
     def make(self, draft: CaseDraft, experiment: Path) -> Case:
         """The case of a draft that was prepared without problems."""

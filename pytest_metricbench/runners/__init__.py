@@ -4,12 +4,14 @@ from typing import Final
 
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.runners.command import CommandRunner
+from pytest_metricbench.runners.harbor import HarborRunner
 from pytest_metricbench.runners.helix import HelixRunner
 from pytest_metricbench.runners.python import PythonRunner
 from pytest_metricbench.runners.recorded import RecordedRunner
 
 BUILTIN: Final[dict[str, type[Runner]]] = {
     "command": CommandRunner,
+    "harbor": HarborRunner,
     "helix": HelixRunner,
     "python": PythonRunner,
     "recorded": RecordedRunner,

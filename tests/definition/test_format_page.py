@@ -13,7 +13,7 @@ from pytest_metricbench.definition.schema import experiment_schema
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "experiment.md").read_text("utf-8")
-KEYS_OF_KINDS = "".join((DOCS / name).read_text("utf-8") for name in ("helix.md",))
+KEYS_OF_KINDS = "".join((DOCS / name).read_text("utf-8") for name in ("harbor.md", "helix.md"))
 """Pages that have the keys of a kind; the page of the format leads to them."""
 SCHEMA = experiment_schema(runners.BUILTIN, coverage.BUILTIN)
 KEYS = sorted({key for place in (SCHEMA, *SCHEMA["$defs"].values()) for key in place["properties"]})

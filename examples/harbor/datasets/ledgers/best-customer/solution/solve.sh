@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "Ben" > "${HARBOR_ROOT:-}/app/answer.txt"

@@ -1,0 +1,2 @@
+#!/bin/bash
+echo "75.75" > "${HARBOR_ROOT:-}/app/answer.txt"

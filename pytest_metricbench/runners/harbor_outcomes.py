@@ -1,0 +1,86 @@
+"""What became of a trial, read from what it left: its result, or else what Harbor printed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pytest_metricbench.contracts import ContractError, Json, Outcome
+from pytest_metricbench.interop.harbor_results import HarborResultError, HarborTrial, read_trial, trial_outcome
+from pytest_metricbench.processes import log_tail
+from pytest_metricbench.runners.harbor_config import OutcomeName
+from pytest_metricbench.runners.harbor_trials import read_result
+
+_CANCELLED: Final = "CancelledError"
+_CORNER: Final = "\u256f"
+"""The last corner of the frame around a traceback; mostly the error itself follows it."""
+_FRAME: Final = " \u2502\u2500\u2570\u256f\u256d\u256e"
+
+
+def result_outcome(trial: Path, version: str | None, overrides: Mapping[str, OutcomeName]) -> Outcome | None:
+    """What the ``result.json`` in a folder says; None where there is none.
+
+    Args:
+        trial: the trial's folder, or the workspace that its files were moved to.
+        version: of the Harbor that wrote it, where it is known.
+        overrides: exception type -> outcome, over the table.
+    """
+    try:
+        result = read_result(trial)
+        return None if result is None else trial_outcome(result, version=version, overrides=overrides)
+    except (ContractError, HarborResultError) as error:
+        return Outcome.unmeasured(type(error).__name__, f"the trial's result.json: {error}", "contract")
+
+
+def late_outcome(trial: Path, version: str | None, limit: float) -> Outcome | None:
+    """What a trial is that the runner's own limit of so many seconds ended.
+
+    It died when the agent was at work, and is unmeasured otherwise. None where the limit ended nothing: the result
+    came just in time, or there is none that could tell.
+    """
+    try:
+        result = read_result(trial)
+        found = None if result is None else read_trial(result, version=version)
+    except (ContractError, HarborResultError):
+        return None
+    phase = None if found is None else _ended_in(result, found)
+    if found is None or phase is None:
+        return None
+    message = f"the trial ran longer than {limit:g} s and was stopped"
+    if phase == "agent":
+        worked = f"{message} while the agent worked"
+        return Outcome.died("TimeOut", worked, time_limit=limit, trial_name=found.name)
+    return Outcome.unmeasured("TimeOut", message, phase, trial_name=found.name)
+
+
+def _ended_in(result: Mapping[str, Any], found: HarborTrial) -> Literal["setup", "agent", "verifier"] | None:
+    """The phase in which a trial was cancelled; None where it was not."""
+    moments = [error.moment for error in found.exceptions if error.type == _CANCELLED]
+    if moments:
+        moment = "agent" if "agent" in moments else moments[0]
+        return "verifier" if moment == "after" else moment
+    if found.rewards or found.exceptions:
+        return None
+    if result.get("verifier"):
+        return "verifier"
+    return "agent" if result.get("agent_execution") else "setup"
+
+
+def told(workspace: Path) -> str:
+    """The end of what Harbor printed: most of its errors go to stderr, some to stdout."""
+    tails = [log_tail(workspace / f"agent.{stream}", 1500) for stream in ("stdout", "stderr")]
+    said = "\n".join(plain for tail in tails if (plain := _without_frame(tail)))
+    return f"; the end of what it printed:\n{said}" if said else "; it printed nothing"
+
+
+def _without_frame(text: str) -> str:
+    """What stands after the last framed traceback, or else at its end inside."""
+    inside, corner, after = text.rpartition(_CORNER)
+    if not corner or after.strip():
+        return after.strip()
+    lines = [line.strip(_FRAME) for line in inside.splitlines()]
+    return "\n".join([line for line in lines if line][-4:])
+
+
+def as_text(value: Json) -> str | None:
+    """A JSON value that is a text; None for any other."""
+    return value if isinstance(value, str) else None

@@ -1,0 +1,109 @@
+"""The keys of the runner: what is told where Harbor is missing, and which digest a key belongs to."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from harbor_runner_lab import make_runner
+from pydantic import ValidationError
+
+from pytest_metricbench.bases import Role
+from pytest_metricbench.definition.fields import role_of
+from pytest_metricbench.runners import harbor_found
+from pytest_metricbench.runners.harbor import HarborRunner
+
+
+def refusal(folder: Path, **keys: object) -> str:
+    with pytest.raises(ValidationError) as caught:
+        make_runner(folder, **keys)
+    return str(caught.value.errors()[0]["msg"])
+
+
+@pytest.fixture
+def no_harbor(monkeypatch):
+    monkeypatch.setattr(harbor_found, "installed_version", lambda: None)
+    monkeypatch.delenv("METRICBENCH_HARBOR", raising=False)
+
+
+ELSEWHERE = (
+    "install it in an environment of its own and name its executable, harbor: /path/to/bin/harbor, or in the "
+    "environment variable METRICBENCH_HARBOR"
+)
+
+
+def test_a_python_that_is_too_old(tmp_path, no_harbor, monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 11, 7, "final", 0))
+    assert refusal(tmp_path) == f"Harbor needs Python 3.12 or newer, and this is 3.11.7; {ELSEWHERE}"
+
+
+def test_no_harbor(tmp_path, no_harbor, monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 12, 1, "final", 0))
+    assert refusal(tmp_path) == (
+        f"Harbor is not installed in this environment; pip install 'pytest-metricbench[harbor]', or {ELSEWHERE}"
+    )
+
+
+def test_the_environment_variable_names_it(tmp_path, no_harbor, monkeypatch):
+    monkeypatch.setenv("METRICBENCH_HARBOR", "/bin/true")
+    assert make_runner(tmp_path).executable == "/bin/true"
+    assert make_runner(tmp_path, harbor="/bin/false").executable == "/bin/false"
+    monkeypatch.setattr(harbor_found, "installed_version", lambda: "0.26.0")
+    assert make_runner(tmp_path).executable is None
+    monkeypatch.setattr(harbor_found, "installed_version", lambda: None)
+    monkeypatch.setenv("METRICBENCH_HARBOR", "bin/harbor")
+    assert refusal(tmp_path).startswith("METRICBENCH_HARBOR is 'bin/harbor', which is not an absolute path")
+
+
+def test_executables_that_are_none(tmp_path):
+    (tmp_path / "plain").write_text("")
+    remedy = "name bin/harbor of the environment that Harbor is installed in"
+    assert refusal(tmp_path, harbor="harbor") == (
+        "'harbor' is not an absolute path; write the whole path, as in /opt/harbor/bin/harbor"
+    )
+    assert refusal(tmp_path, harbor=f"{tmp_path}/no") == f"the executable {tmp_path}/no does not exist; {remedy}"
+    assert (
+        refusal(tmp_path, harbor=f"{tmp_path}/plain") == f"the executable {tmp_path}/plain is not executable; {remedy}"
+    )
+
+
+def test_a_saved_store_needs_no_harbor(tmp_path, no_harbor):
+    assert make_runner(tmp_path, checked=False, harbor="/gone/bin/harbor").harbor == "/gone/bin/harbor"
+    assert make_runner(tmp_path, checked=False).kind == "harbor"
+
+
+def test_folders_of_the_python_path(tmp_path):
+    assert refusal(tmp_path, harbor="/bin/true", python_path=["no"]) == (
+        f"the folder 'no' of python_path does not exist; it would be {tmp_path}/no"
+    )
+    (tmp_path / "harbor.py").write_text("")
+    assert refusal(tmp_path, harbor="/bin/true") == f"{tmp_path}/harbor.py would be taken for Harbor itself; rename it"
+
+
+def test_a_folder_called_harbor_is_none_of_its_own(tmp_path):
+    (tmp_path / "harbor").mkdir()
+    assert make_runner(tmp_path, harbor="/bin/true").roots == [tmp_path]
+
+
+def test_an_environment_is_named_shortly_or_described(tmp_path):
+    short = make_runner(tmp_path, harbor="/bin/true", environment="podman")
+    assert short.environment.type == "podman"
+    assert short == make_runner(tmp_path, harbor="/bin/true", environment={"type": "podman"})
+    with pytest.raises(ValidationError) as caught:
+        make_runner(tmp_path, harbor="/bin/true", environment={"typ": "podman"})
+    assert caught.value.errors()[0]["loc"] == ("environment", "typ")
+
+
+def test_which_digest_a_key_belongs_to():
+    by_role = {role: set() for role in Role}
+    for name, field in HarborRunner.model_fields.items():
+        by_role[role_of(field)].add(name)
+    assert by_role[Role.VERIFIER] == {"verifier"}
+    assert by_role[Role.RESULT] == {
+        *("kind", "environment", "env", "python_path", "artifacts", "evidence", "outcomes"),
+        *("agent_timeout", "agent_max_timeout", "timeout_multiplier", "agent_timeout_multiplier"),
+    }
+
+
+def test_the_limit_of_a_trial_is_kept_with_those_that_died_of_it(tmp_path):
+    assert make_runner(tmp_path, harbor="/bin/true", timeout=5).time_limit == 5
+    assert make_runner(tmp_path, harbor="/bin/true").time_limit is None
