@@ -84,17 +84,20 @@ class LocalEnvironment(BaseEnvironment):
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        watch = await asyncio.create_subprocess_exec(
-            "sh", "-c", WATCH, "watch", str(process.pid), stdin=asyncio.subprocess.PIPE, start_new_session=True
-        )
+        watch = None
         try:
+            watch = await asyncio.create_subprocess_exec(
+                "sh", "-c", WATCH, "watch", str(process.pid), stdin=asyncio.subprocess.PIPE, start_new_session=True
+            )
             stdout, stderr = await asyncio.wait_for(process.communicate(), timeout_sec)
         finally:  # also when Harbor cancels this: the agent or the verifier ran out of time
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            with suppress(ProcessLookupError):
-                watch.kill()
-            await asyncio.gather(process.wait(), watch.wait())
+            if watch is not None:
+                with suppress(ProcessLookupError):
+                    watch.kill()
+                await watch.wait()
+            await process.wait()
         return ExecResult(
             stdout=stdout.decode(errors="replace"),
             stderr=stderr.decode(errors="replace"),

@@ -206,10 +206,10 @@ def test_evidence_and_the_version_are_kept(folder, way):
 
 def test_the_limit_of_the_runner(folder, way):
     began = time.monotonic()
-    outcome = trial(folder, way, {"sleep": 60}, timeout=4.0)
-    assert time.monotonic() - began < 15
+    outcome = trial(folder, way, {"sleep": 60}, timeout=12.0)  # enough to begin, also on a machine with other work
+    assert time.monotonic() - began < 50
     assert shape(outcome) == ("died", {}, "TimeOut", "agent")
-    assert outcome.time_limit == 4.0
+    assert outcome.time_limit == 12.0
     assert not _processes("sleep 60")
 
 
@@ -356,7 +356,7 @@ def test_ctrl_c_leaves_no_process(tmp_path, way, workers):
         os.killpg(running.pid, signal.SIGINT)
         running.communicate(timeout=60)
         assert running.returncode == 2
-        _until(lambda: not _processes(mark), 10)
+        _until(lambda: not _processes(mark), 30)
     finally:
         running.kill()
         for pid in _processes(mark):
