@@ -105,7 +105,8 @@ def kill_matrix(outcomes: CaseOutcomes, rule: KillRule) -> KillMatrix:
         _numbers(mutants, "declared", len(base)),
     )
     entries, died = _numbers(mutants, "n", len(base)).sum(axis=1), _numbers(mutants, "died", len(base)).sum(axis=1)
-    all_died = entries == died
+    not_run = _numbers(mutants, "not_reached", len(base)) + _numbers(mutants, "not_needed", len(base))
+    all_died = (entries == died) & ~not_run.any(axis=1)  # where nothing was run, nothing died
     absent = outside.mutants.any(axis=1)
     valid = ~(all_died & (entries > 0) & ~absent)
     control = np.array([mutant.control for mutant in outcomes.case.mutants], dtype=np.bool_)

@@ -16,6 +16,7 @@ from pytest_metricbench.reporting.layout import (
     listing,
     named,
     shortened,
+    told_apart,
     two_digits,
     with_interval,
 )
@@ -50,7 +51,8 @@ def kill_table(case: CaseSummary, width: int) -> list[Line]:
     for mutant, states in case.kills.items():
         row = between.join(signs[states[task]] for task in tasks)
         lines.append(line(f"{shortened(mutant, ids):<{ids}}  {row}"))
-    keys = [f"{letter} {shortened(task, _ID_WIDTH)}" for letter, task in zip(ascii_lowercase, tasks, strict=False)]
+    short = told_apart(tasks, _ID_WIDTH)
+    keys = [f"{letter} {task}" for letter, task in zip(ascii_lowercase, short, strict=False)]
     return [*lines, *(line((text, "light")) for text in (legend, *flowing(keys, width)))]
 
 

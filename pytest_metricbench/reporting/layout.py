@@ -81,6 +81,21 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def told_apart(names: Sequence[str], width: int) -> list[str]:
+    """Names in at most ``width`` columns that still differ where they can: what all begin with is left out first.
+
+    Ids made of node ids have their file in front, and cut at the end they would all look alike.
+    """
+    if len(names) < 2 or all(len(name) <= width for name in names):
+        return [shortened(name, width) for name in names]
+    first, last = min(names), max(names)  # what these two share, all share
+    shared = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+    begin = max(first.rfind(mark, 0, shared) for mark in "-.+") + 1
+    if begin < 4:
+        return [shortened(name, width) for name in names]
+    return [shortened(f"..{name[begin:]}", width) for name in names]
+
+
 def shortened(text: str, width: int) -> str:
     """The text, or its beginning and two points where it is longer than ``width``."""
     return text if len(text) <= width else text[: max(width - 2, 1)].rstrip() + ".."

@@ -8,6 +8,7 @@ from pytest_metricbench.runners.harbor import HarborRunner
 from pytest_metricbench.runners.helix import HelixRunner
 from pytest_metricbench.runners.python import PythonRunner
 from pytest_metricbench.runners.recorded import RecordedRunner
+from pytest_metricbench.runners.suite import SuiteRunner
 
 BUILTIN: Final[dict[str, type[Runner]]] = {
     "command": CommandRunner,
@@ -15,5 +16,6 @@ BUILTIN: Final[dict[str, type[Runner]]] = {
     "helix": HelixRunner,
     "python": PythonRunner,
     "recorded": RecordedRunner,
+    "suite": SuiteRunner,
 }
 """The runners that need no plugin: kind -> class."""

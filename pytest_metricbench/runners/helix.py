@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -95,7 +96,7 @@ class HelixRunner(Runner):
     def _is_an_address(cls, value: str) -> str:
         if "@" in value:
             raise problem("is an address with a user in it, and this file is no place for that", _TOKEN)
-        if re.match(_ADDRESS, value) is None:
+        if re.match(_ADDRESS, value) is None or not _has_a_host(value):
             raise problem(f"{value[:100]!r} is no address of a server", "http://host:port or https://host is expected")
         return value
 
@@ -301,6 +302,15 @@ class HelixRunner(Runner):
         return CommandRunner.model_construct(
             agent=self.verifier, verifier=self.verifier, timeout=self.timeout, env=self.verifier_env
         )
+
+
+def _has_a_host(address: str) -> bool:
+    """Whether an address names a host, and a port that there can be."""
+    try:
+        parts = urlsplit(address)
+        return bool(parts.hostname and parts.hostname.encode("idna")) and parts.port != 0
+    except ValueError:  # of a port, of brackets, or of what no host can be called
+        return False
 
 
 def _job_name(request: AttemptRequest, command: Sequence[str]) -> str:

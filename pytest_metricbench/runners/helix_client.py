@@ -188,8 +188,10 @@ class HelixClient:
                         self._is_down = False
                         return self._taken(answer, known, read)
                     problem, asked = self._said(answer), _retry_after(answer.headers)
-            except httpx.TransportError as error:
+            except (httpx.TransportError, httpx.DecodingError) as error:  # what cannot be unpacked came damaged
                 problem = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            except (httpx.InvalidURL, UnicodeError) as error:
+                raise HelixError("HelixUnreachable", f"{url} is no address: {error}; set base_url right") from None
             if number < tries:
                 self._sleep(min(LONGEST_PAUSE, 0.5 * 2**number) if asked is None else asked)
         self._is_down = self._is_down or patient
@@ -212,7 +214,11 @@ class HelixClient:
     def _http(self) -> "httpx.Client":
         import httpx
 
-        return httpx.Client()
+        try:
+            return httpx.Client()
+        except (httpx.InvalidURL, ValueError, ImportError, OSError) as error:  # HTTP_PROXY, SSL_CERT_FILE and their kin
+            message = f"what the environment says of proxies or certificates cannot be used: {error}"
+            raise HelixError("HelixUnreachable", message) from None
 
     def _identity(self) -> dict[str, str]:
         token = self._token()

@@ -76,6 +76,19 @@ def test_running_what_is_not_reached_changes_no_kill(data):
     assert pools[0] == pools[1]
 
 
+def test_a_mutant_of_which_only_what_reaches_it_died_is_valid():
+    case = case_of(
+        CaseTable(
+            {
+                "baseline": {"a": [1], "b": [1]},
+                "m": {"a": [TIMED_OUT], "b": [NOT_REACHED]},
+                "n": {"a": [None], "b": [None]},
+            }
+        )
+    )
+    assert (case.mutants.detected, case.mutants.invalid) == (("m",), ("n",))
+
+
 def test_after_its_first_kill_only_the_pool_is_known():
     case = case_of(
         CaseTable(

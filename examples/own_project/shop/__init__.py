@@ -1,0 +1,1 @@
+"""A package as it may be yours."""

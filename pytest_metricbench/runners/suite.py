@@ -1,0 +1,308 @@
+"""The ``suite`` runner: tests of a Python project are the tasks, damaged versions of its source the mutants."""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic_core import PydanticCustomError
+
+from pytest_metricbench.bases import Role, Runner
+from pytest_metricbench.contracts import AttemptRequest, Json, Outcome, Seconds
+from pytest_metricbench.digests import canonical_json
+from pytest_metricbench.processes import OUTPUT_LIMIT, MissingVariableError, bound_log
+from pytest_metricbench.runners.suite_tests import SuiteTests
+from pytest_metricbench.sources import Source, SourceError
+from pytest_metricbench.suite import child
+from pytest_metricbench.suite.changes import runs_of
+from pytest_metricbench.suite.mutations import (
+    MutantParams,
+    Mutation,
+    MutationError,
+    mutation_of,
+    named_file,
+    read_source,
+)
+from pytest_metricbench.suite.outcomes import SCORE, Attempted
+from pytest_metricbench.suite.outline import defined_tests, did_you_mean, missing_test
+from pytest_metricbench.suite.places import SourcePlace, TestsPlace
+from pytest_metricbench.suite.processes import Server, SuiteError
+from pytest_metricbench.suite.project import Limits, Project
+from pytest_metricbench.suite.reach import Memory, Ran, Reach, write_reach
+
+
+class TestParams(BaseModel):
+    """The ``params`` of a task."""
+
+    __test__ = False  # no test class, whatever it is called
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    nodeid: str = Field(pattern=r"^[^:]+\.py::.+$", description="The test as pytest names it: tests/test_a.py::test_b.")
+
+
+class SuiteRunner(Runner):
+    """Runs one test against one version of the source, in a process of its own.
+
+    A mutant is a patch or a replaced file; it is seen through an import hook and the files are never touched. A test
+    that passes scores 1, one that fails 0. One whose file cannot be collected, whose set-up fails, or that ends its
+    process or runs out of time, died. A test that never runs what a mutant changes is not run against it, unless
+    ``exhaustive`` says so.
+    """
+
+    kind: Literal["suite"] = "suite"
+    source: list[SourcePlace] = Field(
+        min_length=1,
+        description="What mutants change: package folders or source trees, or installed packages by their names.",
+    )
+    tests: TestsPlace = Field(description="The folder or file of the tests, or an installed package of tests.")
+    pytest_args: list[str] = Field(
+        [], description="Further options of pytest, beside those of the project's own files."
+    )
+    env: dict[str, str | None] = Field(
+        {},
+        description="Environment variables beside PATH, HOME and LANG. null takes the value from the environment.",
+    )
+    timeout: Annotated[Seconds, Role.NEITHER] = Field(
+        60, description="Seconds that a test, and the collection of its file, may take."
+    )
+    slowdown: float = Field(
+        10, ge=1, allow_inf_nan=False, description="How many times as long as the baseline a mutant may take."
+    )
+    memory: int | None = Field(
+        2048, ge=64, description="MiB that a test may take beyond what pytest has; null: no limit."
+    )
+    recursion_limit: int | None = Field(None, ge=100, description="Python's recursion limit; null: Python's own.")
+    exhaustive: bool = Field(False, description="Run every test against every mutant, whatever its lines are.")
+    kill: Annotated[Literal["all", "first"], Role.NEITHER] = Field(
+        "all", description="first: once a test kills a mutant, the others need not run. Only mutation scores are left."
+    )
+    preload: bool = Field(True, description="Import the dependencies of the tests once, not for every mutant.")
+
+    makes_workspace: ClassVar[bool] = True
+    baseline_first: ClassVar[bool] = True
+    variant_params: ClassVar[type[BaseModel] | None] = MutantParams
+    task_params: ClassVar[type[BaseModel] | None] = TestParams
+    task_sources: ClassVar[Sequence[type[Source]]] = (SuiteTests,)
+
+    _project: Project = PrivateAttr()
+    _memory: Memory = PrivateAttr(default_factory=Memory)
+    _mutations: dict[str, Mutation] = PrivateAttr(default_factory=dict)
+    _defined: dict[Path, frozenset[str] | None] = PrivateAttr(default_factory=dict)
+    """Test file -> what :func:`.defined_tests` says of it."""
+    _different: set[str] = PrivateAttr(default_factory=set)
+    """Params of mutants that were found to differ from the baseline."""
+    _killed: dict[tuple[str, str], str] = PrivateAttr(default_factory=dict)
+    """(case, variant) -> the test that killed it first, in this process."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Gather what is the same for all attempts; ``folder`` of the validation context is the experiment's."""
+        folder = Path((context or {}).get("folder") or Path.cwd())
+        self._project = Project(
+            folder=folder,
+            source=self.source,
+            tests=self.tests,
+            pytest_args=self.pytest_args,
+            env=self.env,
+            timeout=self.timeout,
+            slowdown=self.slowdown,
+            preload=self.preload,
+            trace=find_spec("coverage") is not None,
+        )
+
+    @property
+    def project(self) -> Project:
+        """What is tested, and the processes in which it is."""
+        return self._project
+
+    @model_validator(mode="after")
+    def _require_coverage(self) -> "SuiteRunner":
+        if (not self.exhaustive or self.kill == "first") and find_spec("coverage") is None:
+            raise PydanticCustomError(
+                "suite_coverage",
+                "the runner suite needs coverage.py to know which lines a test runs; "
+                "pip install 'pytest-metricbench[suite]', or write exhaustive: true and kill: all",
+            )
+        return self
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds after which a test is stopped at the latest."""
+        return self.timeout
+
+    # ------------------------------------------------ what collection asks
+
+    def inherit(self, baseline: Mapping[str, Json], mutant: Mapping[str, Json]) -> Mapping[str, Json]:
+        """A mutant's own params.
+
+        Raises:
+            SourceError: it changes nothing.
+        """
+        if not mutant.get("patch") and not mutant.get("replace"):
+            remedy = "write params: {patch: file}, or params: {replace: {file of the source: file}}"
+            raise SourceError("the mutant changes nothing", remedy)
+        return mutant
+
+    def variant_files(self, params: Mapping[str, Json], folder: Path) -> Mapping[str, Path]:
+        """The files of the source, and those that make the mutant.
+
+        Raises:
+            SourceError: the mutant cannot be made, or is equal to the baseline.
+        """
+        checked = MutantParams.model_validate(dict(params))
+        try:
+            mutation = self._mutation(checked)
+            named = [*([checked.patch_file] if checked.patch_file else []), *checked.replace.values()]
+            if named and canonical_json(dict(params)) not in self._different:
+                mutation.require_difference()  # generated ones were compared when they were made
+                self._different.add(canonical_json(dict(params)))
+            files = {f"mutant:{name}": named_file(name, folder) for name in named}
+        except MutationError as error:
+            raise SourceError(error.message, error.remedy) from None
+        return {**files, **{f"source:{name}": path for name, path in self._project.source_files.items()}}
+
+    def task_files(self, params: Mapping[str, Json], folder: Path) -> Mapping[str, Path]:
+        """The test's file, and the files beside the tests that are no test modules: conftest files, helpers, data.
+
+        Raises:
+            SourceError: there is no such file, or no such test in it.
+        """
+        nodeid = str(params["nodeid"])
+        name = nodeid.partition("::")[0]
+        path = self._project.file_of(nodeid)
+        if path is None:
+            raise SourceError(f"the test file {name} does not exist in the tests ({self.tests.written})")
+        try:
+            if path not in self._defined:
+                self._defined[path] = defined_tests(read_source(path))
+        except MutationError as error:
+            raise SourceError(error.message) from None
+        problem = missing_test(nodeid, self._defined[path])
+        if problem is not None:
+            raise SourceError(problem)
+        return {name: path, **{f"tests:{other}": file for other, file in self.tests.support.items()}}
+
+    def affinity(self, case: str, variant: str, task: str) -> str | None:
+        """The mutant: its server is costly. Attempts of the baseline are spread."""
+        return None if variant == "baseline" else f"{case}:{variant}"
+
+    def close(self) -> None:
+        """End all processes."""
+        self._project.close()
+
+    # ------------------------------------------------ attempts
+
+    def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
+        """Run the test against the variant, unless it cannot tell it from the baseline."""
+        nodeid = str(request.task.params["nodeid"])
+        try:
+            mutation = self._mutation(MutantParams.model_validate(request.variant.params))
+            known = self._known(request, nodeid) if mutation.changes else []
+            skipped = self._not_run(request, mutation, known)
+            if skipped is not None:
+                return skipped
+            outcome = self._attempt(nodeid, mutation, request, workspace, known)
+        except (MutationError, MissingVariableError) as error:
+            return Outcome.unmeasured(type(error).__name__, str(error), "setup")
+        except (SuiteError, OSError) as error:
+            self._project.close()  # the next attempt begins with new processes
+            return Outcome.unmeasured(type(error).__name__, str(error), "setup")
+        except BaseException:  # Ctrl-C, or a time-out of pytest's: in the middle of an answer nobody will read
+            self._project.close()
+            raise
+        self._note_kill(request, outcome, known)
+        return outcome
+
+    def _mutation(self, params: MutantParams) -> Mutation:
+        key = params.model_dump_json()
+        if key not in self._mutations:
+            self._mutations[key] = mutation_of(params, self.source, self._project.folder)
+        return self._mutations[key]
+
+    def _known(self, request: AttemptRequest, nodeid: str) -> list[Ran]:
+        return self._memory.of(request.baseline, self._project.key_of(nodeid)) if self._project.trace else []
+
+    def _not_run(self, request: AttemptRequest, mutation: Mutation, known: list[Ran]) -> Outcome | None:
+        killer = self._killed.get((request.case.id, request.variant.id))
+        if self.kill == "first" and killer is not None:
+            return Outcome.not_needed(f"{killer} has killed the mutant")
+        if self.exhaustive or not mutation.changes or not known:
+            return None
+        if any(ran.leads_to(mutation) for ran in known):
+            return None
+        places = ", ".join(f"{name}:{runs_of(lines)}" for name, lines in mutation.leading.items())
+        return Outcome.not_reached(f"the test never runs what leads to the change ({places})")
+
+    def _note_kill(self, request: AttemptRequest, outcome: Outcome, known: list[Ran]) -> None:
+        passed = outcome.kind == "scored" and outcome.scores[SCORE] == 1
+        if known and all(ran.passed for ran in known) and outcome.kind in ("scored", "died") and not passed:
+            self._killed.setdefault((request.case.id, request.variant.id), str(request.task.params["nodeid"]))
+
+    def _attempt(
+        self, nodeid: str, mutation: Mutation, request: AttemptRequest, workspace: Path, known: list[Ran]
+    ) -> Outcome:
+        path = self._project.file_of(nodeid)
+        took = max((ran.seconds for ran in known), default=None) if mutation.changes else None
+        limits = Limits.of(self.timeout, self.slowdown, self.timeout if took is None and mutation.changes else took)
+        attempted = Attempted(nodeid, mutation, self.timeout, limits.seconds)
+        if path is None:
+            return attempted.unmeasured("TestNotFound", f"the file of {nodeid} does not exist")
+        server = self._project.server(nodeid, path, mutation)
+        if server.problem is not None:
+            return attempted.without_server(server)
+        answer, scratch = self._project.attempt(server, self._asked(nodeid, limits, request.seed))
+        if "absent" in answer:
+            return attempted.without_test(answer, did_you_mean(nodeid.partition("::")[2], answer["tests"]))
+        outcome, result = attempted.outcome(answer, scratch)
+        _keep_output(scratch, workspace)
+        if result is not None and "arcs" in result and outcome.kind in ("scored", "died"):
+            self._keep_reach(nodeid, server, result, outcome, answer["duration"], workspace)
+        return outcome
+
+    def _asked(self, nodeid: str, limits: Limits, seed: int) -> dict[str, Any]:
+        return {
+            "test": nodeid.partition("::")[2],
+            "seconds": limits.seconds,
+            "cpu": limits.cpu,
+            "memory": None if self.memory is None else self.memory << 20,
+            "recursion": self.recursion_limit,
+            "output": OUTPUT_LIMIT,
+            "seed": seed,
+        }
+
+    def _keep_reach(
+        self,
+        nodeid: str,
+        server: Server,
+        result: Mapping[str, Any],
+        outcome: Outcome,
+        seconds: float,
+        workspace: Path,
+    ) -> None:
+        workspace.mkdir(parents=True, exist_ok=True)
+        reach = Reach(
+            key=self._project.key_of(nodeid),
+            complete=bool(result["whole"]) and not any(file["strangers"] for file in result["proof"].values()),
+            passed=outcome.kind == "scored" and outcome.scores[SCORE] == 1,
+            files=self._project.reached(server.ready["imported"], result["arcs"]),
+            seconds=round(seconds, 4),
+        )
+        write_reach(workspace, reach)
+
+
+def _keep_output(scratch: Path, workspace: Path) -> None:
+    """Move what the test printed into its workspace; a silent one needs none."""
+    for stream in (child.STDOUT, child.STDERR):
+        printed = scratch / stream
+        if not printed.exists() or not printed.stat().st_size:
+            continue
+        workspace.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(printed, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            bound_log(descriptor)
+        finally:
+            os.close(descriptor)
+        shutil.move(printed, workspace / f"agent.{stream}")

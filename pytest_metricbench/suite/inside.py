@@ -1,0 +1,288 @@
+"""What runs in a process of the tested project: pytest collects a file there, then each attempt is a fork of it."""
+
+import faulthandler
+import gc
+import importlib
+import os
+import socket
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+import pytest
+
+from pytest_metricbench.suite import child, overlay
+from pytest_metricbench.suite.channel import receive, send
+from pytest_metricbench.suite.inside_pytest import (
+    OVERRULED,
+    Extensions,
+    Quiet,
+    dependencies,
+    environment,
+    let_others_load,
+    own_options,
+    what_matters,
+)
+from pytest_metricbench.suite.waiting import Child, End, die_with_parent
+
+_TEXT_LIMIT: Final = 2000
+"""Characters that are kept of what went wrong."""
+LOG: Final = "server.log"
+"""What pytest, conftest files and test modules print while they are collected: in the scratch folder of a server."""
+
+
+def serve(channel: socket.socket) -> NoReturn:
+    """Be the server of a variant and a test file, as the first message of the channel asks; never returns."""
+    job = receive(channel)
+    if job is None:
+        os._exit(0)
+    server = Server(channel, job)
+    server.prepare()
+    status: object = "?"
+    try:
+        status = pytest.main([*job["collect"], *job["arguments"], *own_options(job["scratch"])], plugins=[server])
+    except BaseException as error:  # a conftest file may raise anything
+        status = f"{type(error).__name__}: {error}"
+    server.failed(f"pytest could not begin ({status})")
+    os._exit(1)
+
+
+class Server:
+    """A pytest plugin: notes what collection gave, then answers requests in place of pytest's own loop."""
+
+    def __init__(self, channel: socket.socket, job: Mapping[str, Any]) -> None:
+        """Of one job.
+
+        Args:
+            channel: to the runner.
+            job: ``collect`` (arguments that say what), ``arguments``, ``scratch``, ``folder`` (the working directory),
+                ``path`` (first entries of ``sys.path``), ``sources`` (real path -> mutated source, as Latin-1),
+                ``homes`` (real paths of the source), ``expected`` (module name -> where it must come from),
+                ``trace``, ``list``, ``cpu`` (seconds for collecting, or null), ``bytecode`` (a folder, or null).
+        """
+        self._channel: Final = channel
+        self._job: Final = job
+        self._overlay: Final = overlay.Overlay({path: text.encode("latin-1") for path, text in job["sources"].items()})
+        self._tracing = child.Tracing(job["homes"]) if job["trace"] else None
+        self._imported_whole = True
+        self._items: dict[str, pytest.Item] = {}
+        self._deselected: set[str] = set()
+        self._errors: list[str] = []
+        self._reports: list[dict[str, Any]] = []
+        self._stdout: Final = sys.stdout
+        self._quiet: Final = Quiet(self._stdout)
+        self._before: set[str] = set()
+        self._environment: dict[str, str] = {}
+
+    # ------------------------------------------------ before pytest begins
+
+    def prepare(self) -> None:
+        """Make this process the one in which the project's tests are collected."""
+        job = self._job
+        path = os.path.join(job["scratch"], LOG)
+        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        null = os.open(os.devnull, os.O_RDONLY)
+        for descriptor, number in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(descriptor, number)
+        os.close(null)
+        os.close(log)
+        # pytest's own reports are nobody's business: its terminal keeps the sys.stdout that it finds now.
+        sys.stdout = self._quiet
+        sys.argv = ["pytest"]
+        if job["bytecode"] is None:
+            sys.dont_write_bytecode = True
+        else:
+            sys.pycache_prefix = job["bytecode"]
+        os.chdir(job["folder"])
+        os.environ["PWD"] = job["folder"]
+        sys.path[:0] = job["path"]
+        importlib.invalidate_caches()
+        self._overlay.install()
+        let_others_load(self._overlay)
+        self._before, self._environment = set(sys.modules), environment()
+        child.limit_cpu(job["cpu"])
+        if self._tracing is not None:
+            self._tracing.start()
+
+    def failed(self, what: str) -> None:
+        """Say that there is nothing to serve, with the end of what was printed."""
+        self._flush()
+        with open(os.path.join(self._job["scratch"], LOG), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TEXT_LIMIT))
+            tail = file.read().decode("utf-8", "replace")
+        with suppress(OSError):
+            send(self._channel, {"failed": f"{what}: {what_matters(tail)}", "errors": self._errors})
+
+    def _flush(self) -> None:
+        for stream in (sys.stdout, sys.stderr, self._stdout):
+            with suppress(Exception):  # they are whatever the project makes of them
+                stream.flush()
+
+    # ------------------------------------------------ hooks
+
+    def pytest_addhooks(self, pluginmanager: pytest.PytestPluginManager) -> None:
+        """Let a conftest file extend pytest-metricbench, which is not loaded here."""
+        pluginmanager.add_hookspecs(Extensions)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config: pytest.Config, args: list[str]) -> Generator[None]:
+        """Overrule what the project asks of plugins that measure, distribute or shuffle, where they are loaded."""
+        for name, value, option in OVERRULED:
+            if hasattr(early_config.known_args_namespace, name):
+                setattr(early_config.known_args_namespace, name, value)
+                args.append(option)
+        return (yield)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note what could not be collected."""
+        if report.failed:
+            self._errors.append(_shortened(str(report.longrepr)))
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Note what the options leave out."""
+        self._deselected.update(_tail(item.nodeid) for item in items)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what came of a phase of the attempt."""
+        expected = getattr(report, "wasxfail", None)
+        text = "" if report.passed else _reason(report) if expected is None else _shortened(str(expected))
+        xfail = expected is not None
+        self._reports.append({"when": report.when, "outcome": report.outcome, "text": text, "xfail": xfail})
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Answer until the runner closes the channel, then end without a word."""
+        child.limit_cpu(None)
+        imported, self._imported_whole = self._tracing.stop() if self._tracing is not None else ({}, True)
+        self._items = {_tail(item.nodeid): item for item in reversed(session.items)}
+        ready: dict[str, Any] = {"ready": True, "errors": self._errors, "count": len(self._items)}
+        if self._job["list"]:
+            ready["tests"] = [_listed(item) for item in session.items]
+            ready |= {"modules": dependencies(self._before), "calm": environment() == self._environment}
+        elsewhere = overlay.imported_elsewhere(self._job["expected"].items())
+        send(self._channel, ready | {"imported": imported, "elsewhere": elsewhere, "proof": self._overlay.proof()})
+        self._quiet.silent = True
+        self._flush()  # what is buffered would be printed by every fork
+        gc.collect()
+        gc.freeze()  # a collection in a fork would copy every page
+        while (request := receive(self._channel)) is not None:
+            self._attempt(request)
+        os._exit(0)
+
+    # ------------------------------------------------ attempts
+
+    def _attempt(self, request: dict[str, Any]) -> None:
+        item = self._items.get(request["test"])
+        if item is None:
+            known = sorted(self._items)
+            send(self._channel, {"absent": True, "deselected": request["test"] in self._deselected, "tests": known})
+            return
+        began = time.monotonic()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads that the project started: the fork does not wait for them
+            pid = os.fork()
+        if not pid:
+            self._be_the_attempt(item, request)
+        forked = Child(pid)
+        try:
+            send(self._channel, {"started": pid})
+            folder = request["scratch"]
+            outputs = [os.path.join(folder, name) for name in (child.STDOUT, child.STDERR)]
+            end: End = forked.wait(request["seconds"], self._channel, outputs, request["output"])
+        finally:
+            code, cpu = forked.end()
+        if end == "unwanted":
+            os._exit(0)
+        seconds = time.monotonic() - began
+        send(self._channel, {"end": end, "code": code, "cpu": cpu, "duration": seconds})
+
+    def _be_the_attempt(self, item: pytest.Item, request: dict[str, Any]) -> NoReturn:
+        try:
+            die_with_parent()
+            os.setsid()
+            self._channel.close()
+            self._run(item, request)
+        except BaseException:
+            with suppress(OSError):
+                os.write(2, traceback.format_exc().encode("utf-8", "replace"))
+            os._exit(child.OUR_FAULT)
+        os._exit(0)
+
+    def _run(self, item: pytest.Item, request: dict[str, Any]) -> None:
+        folder = request["scratch"]
+        child.redirect(folder)
+        sys.stdout = self._stdout
+        child.use_temporary(folder)
+        _enable_faulthandler()
+        child.limit_resources(request["memory"], request["cpu"], request["recursion"])
+        child.seed_random(request["seed"])
+        if hasattr(item.config.option, "randomly_seed"):  # pytest-randomly seeds again, before every phase
+            item.config.option.randomly_seed = request["seed"]
+        item.repr_failure = _brief_failure  # type: ignore[method-assign]  # a long one takes longer than many a test
+        starts, tracing = None, None
+        if self._job["trace"]:
+            starts, tracing = child.ProcessStarts(), child.Tracing(self._job["homes"])
+            tracing.start()
+        error = child.guarded(lambda: item.config.hook.pytest_runtest_protocol(item=item, nextitem=None))
+        result: dict[str, Any] = {"reports": self._reports, "error": error}
+        if tracing is not None and starts is not None:
+            left = child.threads_left()
+            arcs, whole = tracing.stop()
+            result |= {"arcs": arcs, "whole": whole and self._imported_whole and not starts.seen and not left}
+        result["proof"] = self._overlay.proof()
+        result["elsewhere"] = overlay.imported_elsewhere(self._job["expected"].items())
+        self._flush()
+        child.write_result(folder, result)
+
+
+def _tail(nodeid: str) -> str:
+    """What follows the file in a node id."""
+    return str(nodeid).partition("::")[2]
+
+
+def _listed(item: pytest.Item) -> dict[str, Any]:
+    path = getattr(item, "path", None)
+    return {"file": str(path), "test": _tail(item.nodeid), "idle": _is_idle(item)}
+
+
+def _is_idle(item: pytest.Item) -> bool:
+    """Whether the test is marked as one that is skipped, or expected to fail, here and now."""
+    if item.get_closest_marker("skip") is not None:
+        return True
+    if item.get_closest_marker("skipif") is None and item.get_closest_marker("xfail") is None:
+        return False
+    try:
+        from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
+
+        return evaluate_skip_marks(item) is not None or evaluate_xfail_marks(item) is not None
+    except BaseException:  # a condition that cannot be judged, or another pytest: the attempts will tell
+        return False
+
+
+def _brief_failure(excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+    try:
+        return _shortened(excinfo.exconly(tryshort=True))
+    except Exception:  # an exception that cannot say anything
+        return excinfo.typename
+
+
+def _reason(report: pytest.TestReport) -> str:
+    longrepr = report.longrepr
+    if isinstance(longrepr, tuple):  # file, line, reason: of a skipped test
+        return _shortened(str(longrepr[2]))
+    crash = getattr(longrepr, "reprcrash", None)
+    return _shortened(str(longrepr if crash is None else crash.message))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]} [...]"
+
+
+def _enable_faulthandler() -> None:
+    """Write the stack of a crash to the attempt's own stderr; pytest's plugin keeps that of the server."""
+    with suppress(Exception):
+        faulthandler.enable(file=2, all_threads=True)
