@@ -89,7 +89,7 @@ def test_a_table_drops_what_does_not_fit_and_says_so() -> None:
 
 def test_names_that_begin_alike_are_told_apart():
     ids = [f"tests-test_prices.py--test_{name}-ab12cd" for name in ("tax", "discount", "a_name_that_goes_on_and_on")]
-    assert told_apart(ids, 24) == ["..test_tax-ab12cd", "..test_discount-ab12cd", "..test_a_name_that_goes.."]
+    assert told_apart(ids, 24) == ["..test_tax-ab12cd", "..test_discount-ab12cd", "..test_a_name_that_goe.."]
     assert told_apart(["find", "pay"], 24) == ["find", "pay"]
     assert told_apart(["x" * 30], 24) == ["x" * 22 + ".."]
     assert told_apart(["abc" * 10, "abd" * 10], 8) == ["abcabc..", "abdabd.."]
