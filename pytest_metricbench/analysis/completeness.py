@@ -19,8 +19,8 @@ def baseline_check(outcomes: CaseOutcomes) -> BaselineCheck:
     absent, declared = sum(cell.outside for cell in cells), sum(cell.declared for cell in cells)
     if absent:
         return BaselineCheck(holds=None, reason=outside_reason(absent, declared))
-    unmeasured = sum(cell.unmeasured + cell.missing for cell in cells)
-    aside = f", {unmeasured} of them unmeasured" if unmeasured else ""
+    counts = {word: sum(getattr(cell, word) for cell in cells) for word in ("unmeasured", "missing")}
+    aside = "".join(f", {count} of them {word}" for word, count in counts.items() if count)
     return BaselineCheck(
         holds=False,
         reason=f"none of {counted(declared, 'attempt')} of the baseline passes{aside}: "

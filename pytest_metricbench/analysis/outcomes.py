@@ -42,7 +42,9 @@ def primary_score(results: Results) -> str:
     if policy.primary is not None:
         return policy.primary
     kinds = {(case.id, task.id): {**policy.outputs, **task.outputs} for case, task in _tasks(results)}
-    seen: set[str] = set()
+    seen = {name for declared in kinds.values() for name, kind in declared.items() if kind not in UNCOUNTED}
+    if len(seen) > 1:
+        return DEFAULT_PRIMARY
     for record in results.attempts.values():
         if record.outcome == "scored":
             declared = kinds.get((record.case, record.task), policy.outputs)

@@ -101,7 +101,9 @@ class LevelReader:
         known = {"image": fields.IMAGE_TYPES, "audio": fields.AUDIO_TYPES}.get(kind, frozenset())
         for found in media:
             if found not in known:
-                self.violations.add(f"{where}.source.media_type {found!r} is no type of {kind} that ATIF knows")
+                self.violations.add(
+                    f"{where}.source.media_type {shown_value(found)} is no type of {kind} that ATIF knows"
+                )
 
     def _media(self, where: str, media: list[str]) -> None:
         if self._wrong(where, "object", "a mapping"):
@@ -219,7 +221,7 @@ class LevelReader:
         seen: set[str] = set()
         for key in self._reader.members():
             if key in seen:
-                raise TraceError(f"{where} has the key {_shortened(key)!r} twice")
+                raise TraceError(f"{where} has the key {shown_value(key)} twice")
             if len(seen) < KEYS_LIMIT:
                 seen.add(key)
             yield key
@@ -249,4 +251,5 @@ def shown_value(value: Any) -> str:
 
 
 def _shortened(key: str) -> str:
-    return plain_text(key if len(key) <= 60 else f"{key[:57]}...")
+    text = plain_text(key if len(key) <= 60 else f"{key[:57]}...")
+    return text if text.isprintable() else repr(text)[1:-1]

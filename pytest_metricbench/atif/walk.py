@@ -98,9 +98,9 @@ class Walk(LevelReader):
     def _version(self, where: str) -> None:
         version = self._value()
         if not isinstance(version, str) or not version.startswith("ATIF-v1."):
-            raise TraceError(f"{where} is {version!r}; ATIF-v1.x is expected")
+            raise TraceError(f"{where} is {shown_value(version)}; ATIF-v1.x is expected")
         if version not in fields.VERSIONS:
-            self.unknown.add(f"{where} is {version!r}; ATIF-v1.0 to ATIF-v1.8 are known")
+            self.unknown.add(f"{where} is {shown_value(version)}; ATIF-v1.0 to ATIF-v1.8 are known")
 
     def _subagents(self, where: str, path: str) -> None:
         self._nesting += 1
@@ -114,7 +114,9 @@ class Walk(LevelReader):
             if own is None:
                 self.violations.add(f"{where}[{index}].trajectory_id is missing; a subagent's trajectory needs one")
             elif own in seen:
-                self.violations.add(f"{where}[{index}].trajectory_id {own!r} stands twice; each needs its own")
+                self.violations.add(
+                    f"{where}[{index}].trajectory_id {shown_value(own)} stands twice; each needs its own"
+                )
             elif len(seen) < STEP_LIMIT:
                 seen.add(own)
         self._nesting -= 1
@@ -221,7 +223,9 @@ class Walk(LevelReader):
         ids = {call_id for _, call_id in step.calls}
         for place, answered in step.answered:
             if answered not in ids:
-                self.violations.add(f"{place}.source_call_id is {answered!r}; no tool call of this step has that id")
+                self.violations.add(
+                    f"{place}.source_call_id is {shown_value(answered)}; no tool call of this step has that id"
+                )
 
     def _calls(self, where: str, step: _Step) -> None:
         self._require(where, "array", "is not a list")

@@ -6,6 +6,7 @@ from pytest_metricbench.bases import CoverageSystem
 from pytest_metricbench.coverage.audit import AuditCoverage
 from pytest_metricbench.coverage.command import CommandCoverage
 from pytest_metricbench.coverage.eval_author import EvalAuthorCoverage
+from pytest_metricbench.coverage.line import LineCoverage
 from pytest_metricbench.coverage.python import PythonCoverage
 from pytest_metricbench.coverage.tool_calls import ToolCallCoverage
 
@@ -13,6 +14,7 @@ BUILTIN: Final[dict[str, type[CoverageSystem]]] = {
     "audit": AuditCoverage,
     "command": CommandCoverage,
     "eval-author": EvalAuthorCoverage,
+    "line": LineCoverage,
     "python": PythonCoverage,
     "tool-calls": ToolCallCoverage,
 }

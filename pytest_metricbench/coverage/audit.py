@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from pytest_metricbench.atif.trace import Trace, TraceError
+from pytest_metricbench.atif.trace import TRACE_NAME, Trace, TraceError
 from pytest_metricbench.bases import CoverageSystem
 from pytest_metricbench.contracts import CoverageError, CoverageRequest, EvidenceFile, Goals, Score
 from pytest_metricbench.coverage.audit_document import KINDS, Audit, Item
@@ -103,7 +103,9 @@ class AuditCoverage(CoverageSystem):
         evidence = [found for task, files in request.files.items() for found in self._of_task(task, files, notes)]
         untraced = set(request.files) - {found.task for found in evidence}
         if untraced:
-            return Score(None, without_trace(sorted(untraced)))
+            if notes:
+                write_warnings(workspace, notes)
+            return Score(None, _without(request, untraced))
         counted = [kind for kind in KINDS if any(item.kind == kind for item in items)]
         findings = [found for kind in counted for found in _findings(kind, audit, desk, evidence)]
         if request.subset == POOL:
@@ -157,6 +159,17 @@ class AuditCoverage(CoverageSystem):
             raise TraceError(f"{_first_of(trace.unknown)}; with strict: false it is a warning")
         notes += [f"attempt {file.trial_id}: {file.name}: {note}" for note in trace.unknown]
         return trace
+
+
+def _without(request: CoverageRequest, untraced: set[str]) -> str:
+    """Why tasks without a trace give no score: they left none, or only what died attempts left half written."""
+    empty = sorted(task for task in untraced if not any(is_trace(file) for file in request.files[task]))
+    if empty:
+        return without_trace(empty)
+    task, *others = sorted(untraced)
+    more = f" (and {len(others)} more tasks)" if others else ""
+    why = f"what its attempts left when they died is no whole {TRACE_NAME}"
+    return f"task {task} left no trace that can be measured: {why}{more}"
 
 
 def _findings(

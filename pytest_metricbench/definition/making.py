@@ -46,6 +46,11 @@ class CaseMaker:
             tasks = tuple(task for place in parts.tasks if (task := self._task(place, draft)) is not None)
             self._made[id(draft)] = tasks, tuple(self._variants(parts, draft))
 
+    @property
+    def tasks(self) -> Iterator[Task]:
+        """The tasks of all cases that were prepared."""
+        return (task for tasks, _ in self._made.values() for task in tasks)
+
     def warnings(self, draft: CaseDraft) -> Iterator[str]:
         """What is allowed in a case's variants and probably not meant."""
         if self.cached_only:

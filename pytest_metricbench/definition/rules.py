@@ -1,8 +1,14 @@
 """What one key of an experiment says about another: the primary score, the kill rule, the k of pass@k."""
 
+from collections.abc import Iterable
+from typing import Final
+
 from pytest_metricbench.definition.documents import Place
+from pytest_metricbench.definition.experiment import Task
+from pytest_metricbench.definition.output_kinds import UNCOUNTED
 from pytest_metricbench.definition.problems import ProblemList
 
+_MOST_NAMED: Final = 6
 _FISHER = "write {rule: fisher, alpha: 0.05} or {rule: fisher, q: 0.05}"
 
 
@@ -50,6 +56,16 @@ def check_kill(root: Place, problems: ProblemList) -> None:
         for name in given:
             place = kill.child(name) or kill
             problems.add(place.problem(f"the rule flip has no {name}", _FISHER, at_key=True))
+
+
+def check_primary_of_tasks(root: Place, tasks: Iterable[Task], primary: str | None, problems: ProblemList) -> None:
+    """Where tasks say what is scored at them, one score decides: ``reward``, the only one, or a named one."""
+    counting = {name for task in tasks for name, kind in task.outputs.items() if kind not in UNCOUNTED}
+    if primary is None and len(counting) > 1 and "reward" not in counting:
+        names = sorted(counting)
+        shown = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED} more"]
+        message = f"the tasks have several scores that count ({', '.join(shown)}) and none is called 'reward'"
+        problems.add((root.child("score") or root).problem(message, "name one in score.primary"))
 
 
 def check_attempts_of_k(root: Place, attempts: int, problems: ProblemList) -> None:

@@ -31,13 +31,14 @@ def policy_at(policy: ScorePolicy, task: Task) -> ScorePolicy:
 def primary_score(policy: ScorePolicy, names: Mapping[str, object]) -> str | None:
     """The name of the score that decides; None if it is absent.
 
-    The declared one, else the only one that is not declared as a label or a measurement, else ``reward``.
+    The declared one, else the only one that counts, else ``reward``. Scores that are declared count in that even where
+    an attempt lacks them: what is left of several never decides by being the only one there.
     """
     if policy.primary is not None:
         return policy.primary if policy.primary in names else None
-    counting = [name for name in names if policy.outputs.get(name) not in UNCOUNTED]
+    counting = {name for name in (*names, *policy.outputs) if policy.outputs.get(name) not in UNCOUNTED}
     if len(counting) == 1:
-        return counting[0]
+        return next((name for name in counting if name in names), None)
     return "reward" if "reward" in names else None
 
 

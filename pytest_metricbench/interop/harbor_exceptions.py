@@ -175,6 +175,12 @@ RULES: Final[dict[str, ExceptionRule]] = {
         "ImageMirrorError",
         "TransferError",
         "ImageRegistryUnavailableError",
+        "InfrastructureTimeout",
+        "RequestThrottled",
+        "EndpointCredentialExpired",
+        "IncompleteDownload",
+        "CreateOutcomeUnknown",
+        "ShortCredential",
     ),
 }
 """Every exception type that is known: name -> rule."""

@@ -104,7 +104,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _said(error: ValueError | RecursionError) -> str:
     """What a parser says, its place as a column: the line is known."""
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
+        return f"{error.msg.removesuffix(' at')} at column {error.colno}"
     return "nested too deep" if isinstance(error, RecursionError) else str(error)
 
 

@@ -15,8 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_metricbench.answers import plain_text
-from pytest_metricbench.contracts import AttemptKey, AttemptRecord
+from pytest_metricbench.answers import plain_text, read_json_file
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord, ContractError
 from pytest_metricbench.definition.experiment import Case, Experiment, Variant
 from pytest_metricbench.definition.output_kinds import output_kinds
 from pytest_metricbench.digests import digest_value
@@ -25,6 +25,8 @@ from pytest_metricbench.interop.nemo_summary import Counted, bundle_summary
 from pytest_metricbench.interop.nemo_trials import BundleError, Names, TaskPlan, WrittenTrial, written_trials
 from pytest_metricbench.plain_files import write_whole
 
+_RUN_ID: Final = "metricbench-"
+"""What the ids of runs that are written here begin with."""
 _ARTIFACTS: Final = {
     "metadata": METADATA,
     "tasks": TASKS,
@@ -160,13 +162,23 @@ def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _check_place(place: Path) -> None:
-    """Only a bundle is ever replaced."""
+    """Only a bundle that was written here is ever replaced: somebody else's may be all there is of a run."""
     if not os.path.lexists(place):
         return
     if place.is_symlink() or not place.is_dir():
         raise BundleError(f"{place} is in the way: it is no folder; name another directory, or move it")
     if any(place.iterdir()) and not (place / RUN).is_file():
         raise BundleError(f"{place} is in the way: it holds other files than a bundle; name another directory")
+    if any(place.iterdir()) and not _is_written_here(place):
+        raise BundleError(f"{place} is in the way: it is a bundle of somebody else; name another directory, or move it")
+
+
+def _is_written_here(place: Path) -> bool:
+    try:
+        run = read_json_file(place / RUN)
+    except ContractError:
+        return False
+    return isinstance(run, dict) and str(run.get("run_id", "")).startswith(_RUN_ID)
 
 
 def _take_place(temporary: Path, place: Path) -> None:
@@ -190,7 +202,7 @@ def _take_place(temporary: Path, place: Path) -> None:
 def _run_id(experiment: Experiment, case: Case, variant: Variant, trials: Sequence[WrittenTrial]) -> str:
     """Stable for the same attempts, so that the same results give the same bundle."""
     made_of = [experiment.name, case.id, variant.id, [trial.record.trial_id for trial in trials]]
-    return f"metricbench-{digest_value(made_of).partition(':')[2][:16]}"
+    return f"{_RUN_ID}{digest_value(made_of).partition(':')[2][:16]}"
 
 
 def _metadata(experiment: Experiment, case: Case, variant: Variant, trials: Sequence[WrittenTrial]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ attempt left only the path is kept.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from pytest_metricbench.contracts import NOT_RECORDED, Json, Outcome, OutputKind
 from pytest_metricbench.sources import SourceError
@@ -22,8 +22,16 @@ Treatment: TypeAlias = Literal["died", "unmeasured", "scored"]
 """What becomes of an attempt with an error of some type: ``scored`` takes the scores where there are any."""
 
 
+LONGEST_MESSAGE: Final = 1000
+"""Characters of an error: names of strangers may have any length."""
+
+
 class RecordingError(SourceError):
     """Recorded attempts that cannot be read: the message names the file, the remedy says what to do."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        """Keep both as one line each that a terminal can be given: names in them are as strangers wrote them."""
+        super().__init__(_one_line(message), _one_line(remedy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,15 @@ class ReadForm(Protocol):
         Raises:
             RecordingError: there is nothing, or something of it is broken: a broken file is never left out silently.
         """
+
+
+def _one_line(text: str) -> str:
+    if len(text) > LONGEST_MESSAGE:
+        half = LONGEST_MESSAGE // 2
+        text = f"{text[:half]} ... {text[-half:]}"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def not_recorded(variant: str, task: str, origin: str, why: str, trial: str = "") -> Recording:

@@ -105,6 +105,9 @@ class ScoreCells:
         if self.kind == "boolean" and not isinstance(value, str) and value in (0, 1):
             return bool(value)
         if isinstance(value, str) and self.kind is None and not self.number_in:
+            if _DECIMAL_COMMA.fullmatch(value):
+                message = f"{where}, column {self.column!r}: {named_text(value)} has a decimal comma"
+                raise RecordingError(message, "write it with a decimal point, or say that the score has kind: label")
             self.text_in = self.text_in or where
             return self._label(value, where)
         if isinstance(value, str) or not self._is_of_kind(value):

@@ -48,6 +48,8 @@ def _compared(comparison: Comparison) -> str | None:
     if value < 0:
         better, worse, value = worse, better, -value
         interval = (-interval[1], -interval[0]) if interval is not None else None
+    if value == 0:
+        return f"{better} and {worse} predict equally well"
     p = figure.holm if figure.holm is not None else figure.p.value
     apart = interval is not None and interval[0] > 0
     settled = "settled" if apart and p is not None and p <= SIGNIFICANT else "not settled"

@@ -31,13 +31,14 @@ from pytest_metricbench.runners.harbor_config import (
     VerifierKey,
     job_config,
     job_name,
+    known_types,
     retry_config,
     trial_config,
 )
 from pytest_metricbench.runners.harbor_found import absolute, chosen_executable, command_of, problem, require_harbor
 from pytest_metricbench.runners.harbor_in_process import Ended, Scene, run_in_process
 from pytest_metricbench.runners.harbor_modules import code_files, is_import_path
-from pytest_metricbench.runners.harbor_outcomes import as_text, late_outcome, result_outcome, told
+from pytest_metricbench.runners.harbor_outcomes import advised, as_text, late_outcome, result_outcome, told
 from pytest_metricbench.runners.harbor_process import run_harbor
 from pytest_metricbench.runners.harbor_tasks import HarborTask, HarborTasks, checked_task, folder_files, located
 from pytest_metricbench.runners.harbor_trials import (
@@ -52,6 +53,8 @@ from pytest_metricbench.sources import SourceError
 
 _JOBS: Final = "jobs"
 _CONFIG: Final = "job.json"
+_ALWAYS_SEEN: Final = frozenset({"PATH", "HOME", "LANG", "PYTHONPATH", *FIXED_ENV})
+"""Names of environment variables of Harbor that no experiment has to name."""
 
 
 class HarborRunner(Runner):
@@ -83,7 +86,7 @@ class HarborRunner(Runner):
     evidence: list[Text] = Field(
         list(EVIDENCE), description="Patterns of the trial's files that are kept as evidence; * stands for slashes too."
     )
-    outcomes: dict[Text, OutcomeName] = Field(
+    outcomes: Annotated[dict[Text, OutcomeName], AfterValidator(known_types)] = Field(
         {}, description="What a trial with an exception of that type is, in place of what the table says."
     )
     agent_timeout: Seconds | None = Field(None, description="Seconds for the agent, in place of the task's.")
@@ -159,6 +162,7 @@ class HarborRunner(Runner):
 
     def variant_files(self, params: Mapping[str, Json], folder: Path) -> Mapping[str, Path]:
         """The agent's code beside the experiment, its skills, prompt, instructions and lists of MCP servers."""
+        harbor_variants.refuse_unseen(params, _ALWAYS_SEEN | set(self.env))
         return harbor_variants.named_files(params, folder, self._roots_in(folder))
 
     def variant_warnings(self, params: Mapping[str, Json], folder: Path) -> Sequence[str]:
@@ -211,7 +215,7 @@ class HarborRunner(Runner):
             environment = {**FIXED_ENV, **clean_environment(self.env)}
             try:
                 ended = self._run(request, workspace, environment)
-                return self._finish(ended, job, workspace)
+                return advised(self._finish(ended, job, workspace), job, self.executable, self.python_path)
             finally:
                 shutil.rmtree(workspace / _JOBS, ignore_errors=True)
                 (workspace / _CONFIG).unlink(missing_ok=True)

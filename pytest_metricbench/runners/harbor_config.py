@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from pytest_metricbench.contracts import AttemptRequest, Json
 from pytest_metricbench.digests import PREFIX
+from pytest_metricbench.interop.harbor_exceptions import RULES
 from pytest_metricbench.runners.harbor_modules import is_import_path
 from pytest_metricbench.runners.harbor_variants import PROMPT_TEMPLATE, is_remote, read_servers
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 Factor = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(min_length=1)]
+
+_A_SLIP: Final = 0.92
+"""How alike two names of types are of which one is the other misspelt: a letter or two of twenty."""
 
 FIXED_ENV: Final[Mapping[str, str]] = {
     "HARBOR_TELEMETRY": "off",  # on by default, and sent by a process of its own
@@ -73,6 +78,25 @@ EnvironmentKey = Annotated[
 ]
 VerifierKey = Annotated[HarborVerifier, BeforeValidator(_as_mapping, json_schema_input_type=str | HarborVerifier)]
 OutcomeName = Literal["died", "unmeasured", "scored"]
+
+
+def known_types(outcomes: dict[str, OutcomeName]) -> dict[str, OutcomeName]:
+    """The exception types of ``outcomes``: any, since agents raise their own, but none that is a slip.
+
+    Raises:
+        PydanticCustomError: one is all but the name of a type in the table, and would change nothing without a word.
+    """
+    from pytest_metricbench.definition.ids import nearest
+
+    for name in outcomes:
+        near = None if name in RULES else nearest(name, RULES, cutoff=_A_SLIP)
+        if near is not None:
+            raise PydanticCustomError(
+                "harbor",
+                "no exception of Harbor's is called {name}; did you mean {near}?",
+                {"name": repr(name), "near": near},
+            )
+    return outcomes
 
 
 def job_name(request: AttemptRequest) -> str:

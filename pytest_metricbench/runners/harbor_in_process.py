@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -55,12 +56,16 @@ def installed_version() -> str | None:
 
     A folder that happens to be called ``harbor`` is none.
     """
+    return _version_on(tuple(sys.path))
+
+
+@lru_cache(maxsize=4)
+def _version_on(path: tuple[str, ...]) -> str | None:
+    """The version that is found on a search path; asked several times an attempt, and looking takes milliseconds."""
     from importlib import metadata  # here: it takes long to import, and few experiments are about Harbor
 
-    try:
-        return metadata.version("harbor")
-    except metadata.PackageNotFoundError:
-        return None
+    found = next(iter(metadata.distributions(name="harbor", path=list(path))), None)
+    return None if found is None else found.version
 
 
 def run_in_process(trial: Mapping[str, Json], retry: Mapping[str, Json], scene: Scene, timeout: float | None) -> Ended:

@@ -1,6 +1,8 @@
 """What became of a trial, read from what it left: its result, or else what Harbor printed."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,6 +15,9 @@ from pytest_metricbench.runners.harbor_trials import read_result
 _CANCELLED: Final = "CancelledError"
 _CORNER: Final = "\u256f"
 """The last corner of the frame around a traceback; mostly the error itself follows it."""
+_NO_HARBOR: Final = "No module named 'harbor'"
+_NO_MODULE: Final = re.compile(r"Failed to import module '([^']+)': No module named '\1'")
+_UNSEEN: Final = re.compile(r"Environment variable '(\w+)' not found in host environment")
 _FRAME: Final = " \u2502\u2500\u2570\u256f\u256d\u256e"
 
 
@@ -79,6 +84,37 @@ def _without_frame(text: str) -> str:
         return after.strip()
     lines = [line.strip(_FRAME) for line in inside.splitlines()]
     return "\n".join([line for line in lines if line][-4:])
+
+
+def advised(outcome: Outcome, job: Path, executable: str | None, python_path: Sequence[str]) -> Outcome:
+    """The outcome with a message that helps: what to do about slips that Harbor only states, and no folder of the job.
+
+    Args:
+        outcome: of a trial.
+        job: the job's folder, which is removed; what the message names below the trial's is kept in the workspace.
+        executable: what ran the trial; None for this process.
+        python_path: where its modules were looked for.
+    """
+    error = outcome.error
+    if error is None:
+        return outcome
+    message = re.sub(rf"{re.escape(str(job))}/[^/\s]+/", "", error.message)
+    variable, module = _UNSEEN.search(message), _NO_MODULE.search(message)
+    if _NO_HARBOR in message and executable is not None:
+        remedy = (
+            f"Harbor is not installed for {executable}: name bin/harbor of the environment that it is in, or that "
+            "environment's interpreter"
+        )
+    elif variable is not None:
+        remedy = (
+            "Harbor sees PATH, HOME, LANG and what env of the runner names; there, "
+            f"{{{variable[1]}: null}} takes it from the environment"
+        )
+    elif module is not None:
+        remedy = f"it is looked for in python_path ({', '.join(python_path)}) and among what is installed beside Harbor"
+    else:
+        remedy = ""
+    return replace(outcome, error=replace(error, message="\n".join(part for part in (message, remedy) if part)))
 
 
 def as_text(value: Json) -> str | None:

@@ -48,7 +48,9 @@ class HarborTasks(Source):
         """
         entries: dict[str, dict[str, Any]] = {}
         for path in self._tasks(folder):
-            entry = _entry(path, f"{self.harbor.rstrip('/')}/{path.name}")
+            written = f"{self.harbor.rstrip('/')}/{path.name}"
+            _refuse_unwritable(written)
+            entry = _entry(located(written, folder, "task"), written)
             other = entries.setdefault(entry["id"], entry)
             if other is not entry:
                 raise SourceError(
@@ -122,6 +124,13 @@ def _child_folders(dataset: Path) -> list[Path]:
     except OSError as error:
         raise SourceError(f"{dataset} cannot be read: {error.strerror}") from None
     return [path for path in children if path.is_dir() and not path.name.startswith(".") and path.name != "__pycache__"]
+
+
+def _refuse_unwritable(written: str) -> None:
+    """Names go into the lock, which is UTF-8 like all that is ours."""
+    if not written.isascii() and written != written.encode("utf-8", "replace").decode("utf-8"):
+        shown = written.encode("utf-8", "backslashreplace").decode("utf-8")
+        raise SourceError(f"the name of the folder '{shown}' is not UTF-8", "rename it, or leave it out with exclude")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -25,7 +25,7 @@ _MERGED: Final = ("kwargs", "env")
 """What a mutant says of these is merged with the baseline's, key by key."""
 _MASKED: Final = re.compile(r"(KEY|SECRET|TOKEN(?!S)|PASSWORD|CREDENTIAL|AUTH)", re.IGNORECASE)
 """Names of variables whose values Harbor takes for secrets."""
-_TEMPLATE: Final = re.compile(r"\$\{[^}:]+(:-.*)?\}")
+_TEMPLATE: Final = re.compile(r"\$\{([^}:]+)(:-.*)?\}")
 _PLAIN_FLAGS: Final = frozenset({"true", "false", "1", "0", "yes", "no"})
 _SERVER_KEYS: Final = frozenset({"name", "transport", "type", "url", "command", "args", "headers"})
 _CONFIG_LIMIT: Final = 4 << 20
@@ -119,6 +119,25 @@ def named_files(params: Mapping[str, Json], folder: Path, python_path: Sequence[
     if isinstance(template, str):
         files[template] = named_file(template, folder)
     return files
+
+
+def refuse_unseen(params: Mapping[str, Json], seen: Collection[str]) -> None:
+    """Hold the variables that a whole configuration takes from Harbor's environment against those that are there.
+
+    Args:
+        params: of the variant.
+        seen: names of the variables of Harbor's environment.
+
+    Raises:
+        SourceError: one is not there and has no default; Harbor would refuse every trial.
+    """
+    for name, value in (params.get("env") or {}).items():
+        taken = _TEMPLATE.fullmatch(value) if isinstance(value, str) else None
+        if taken is not None and taken[2] is None and taken[1] not in seen:
+            raise SourceError(
+                f"env.{name} takes {taken[1]} from Harbor's environment, which has no variable of that name",
+                f"name it under env of the runner: {{{taken[1]}: null}} takes it from the environment",
+            )
 
 
 def unread_kwargs(params: Mapping[str, Json], python_path: Sequence[Path]) -> KwargsCheck:

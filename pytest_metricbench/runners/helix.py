@@ -239,15 +239,15 @@ class HelixRunner(Runner):
             return self._without_result(job)
         if TAKEN in results:
             return None
-        with tempfile.TemporaryFile() as archive:
-            if not self._client.download(job.name, RESULT, archive):
-                return self._without_result(job)
-            try:
-                outcome = self._outcome(unpack(archive, workspace), request, workspace)
-            except ResultError as error:
-                clear(workspace)
-                message = plain_text(f"the result of the job {job.name}: {error}")
-                outcome = Outcome.unmeasured("ResultDamaged", message, "setup")
+        try:
+            report = self._fetch(job, workspace)
+            outcome = None if report is None else self._outcome(report, request, workspace)
+        except ResultError as error:
+            clear(workspace)
+            message = plain_text(f"the result of the job {job.name}: {error}")
+            outcome = Outcome.unmeasured("ResultDamaged", message, "setup")
+        if outcome is None:
+            return self._without_result(job)
         # Only now: a run that is killed while it verifies leaves the result to the next one.
         if not self._client.register_result(job.name, TAKEN, results[RESULT]):
             clear(workspace)
@@ -256,6 +256,21 @@ class HelixRunner(Runner):
             with suppress(HelixError):  # it is marked as taken, and may as well stay
                 self._client.delete(job.name)
         return outcome
+
+    def _fetch(self, job: Job, workspace: Path) -> Report | None:
+        """Lay out here what a job handed back; None where the server no longer has it.
+
+        Raises:
+            ResultError: it is damaged.
+            HelixError: it cannot be fetched, or this machine cannot take it: it stays on the server.
+        """
+        try:
+            with tempfile.TemporaryFile() as archive:
+                return unpack(archive, workspace) if self._client.download(job.name, RESULT, archive) else None
+        except OSError as error:
+            clear(workspace)
+            message = f"what the job {job.name} handed back cannot be written here, and stays on the server: {error}"
+            raise HelixError("CannotBeWritten", message) from None
 
     def _without_result(self, job: Job) -> Outcome:
         """A job that has ended and handed nothing back: nobody knows what the agent did."""

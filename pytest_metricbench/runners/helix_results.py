@@ -1,5 +1,6 @@
 """What a job handed back, read with care: its report, and the agent's workspace laid out here."""
 
+import errno
 import gzip
 import io
 import os
@@ -25,6 +26,10 @@ _REPORT_LIMIT: Final = 1 << 20
 _BESIDE: Final = 4 << 20
 """Bytes of the agent's logs, which count in there and not here."""
 _BELOW: Final = "workspace/"
+_OF_THIS_MACHINE: Final = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EACCES)
+)
+"""Why a whole archive may not be unpacked here, and may be elsewhere or later."""
 
 
 class ResultError(Exception):
@@ -97,6 +102,7 @@ def unpack(archive: IO[bytes], workspace: Path) -> Report:
 
     Raises:
         ResultError: the archive is damaged, or not of the form that the program in the job gives it.
+        OSError: this machine is at fault: its disk is full, say.
     """
     report: Report | None = None
     room = _Room(WORKSPACE_LIMIT + _BESIDE, FILES_LIMIT)
@@ -112,6 +118,8 @@ def unpack(archive: IO[bytes], workspace: Path) -> Report:
     except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError) as error:  # headers are parsed lightly
         raise ResultError(f"it is damaged: {error or type(error).__name__}") from None
     except OSError as error:  # of gzip too
+        if error.errno in _OF_THIS_MACHINE:
+            raise
         raise ResultError(f"it cannot be unpacked: {error}") from None
     if report is None:
         raise ResultError("it is empty")

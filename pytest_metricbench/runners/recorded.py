@@ -9,11 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic_core import PydanticCustomError
 
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.contracts import NOT_RECORDED, RESERVED_FILES, AttemptRequest, Json, Outcome
-from pytest_metricbench.interop.recorded_cases import RecordedSlots, build_case, lock_state
+from pytest_metricbench.interop.recorded_cases import DIGEST_PARAM, RecordedSlots, build_case, lock_state
 from pytest_metricbench.interop.recordings import (
     ReadForm,
     ReadOptions,
@@ -38,12 +39,22 @@ Pattern: TypeAlias = Annotated[str, Field(min_length=1, max_length=1024)]
 Patterns: TypeAlias = Annotated[list[Pattern], Field(min_length=1)]
 
 
+_NO_PARAMS: Final = {"message": "recorded attempts take no params", "remedy": "remove the key"}
+
+
 class RecordedVariantParams(BaseModel):
     """What an attempt's variant carries: it is not for users to give."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     recorded: str = Field(description="Digest of what is recorded of the variant; written by the plugin.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _are_not_given(cls, value: Any) -> Any:
+        if isinstance(value, dict) and DIGEST_PARAM not in value:
+            raise PydanticCustomError("params", "{message}; {remedy}", _NO_PARAMS)
+        return value
 
 
 class RecordedTaskParams(BaseModel):

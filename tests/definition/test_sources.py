@@ -393,3 +393,43 @@ def test_an_edited_lock_of_a_recorded_case(desk, old, new, said):
     assert old in text
     state.path.write_text(text.replace(old, new))
     assert any(said in problem for problem in desk.said()), desk.said()
+
+
+def test_a_null_in_place_of_the_tasks(desk):
+    assert desk.said(SHELF.replace("{shelf: set}", "null")) == [
+        "experiment.yml:6:12: cases[0].tasks: is null; a list of tasks is expected"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        ("", ["the tasks have several scores that count (speed, tone) and none is called 'reward'"]),
+        ("score: {primary: tone}\n", []),
+    ],
+)
+def test_tasks_with_several_scores_that_count(desk, monkeypatch, score, said):
+    """Which of them decides is not left to what an attempt happens to have."""
+    expand = Diary.expand
+
+    def with_scores(self, folder):
+        found = expand(self, folder)
+        return [
+            {"task": {**entry["task"], "outputs": {"tone": "boolean", "speed": "continuous", "cost": "measurement"}}}
+            if "task" in entry
+            else entry
+            for entry in found
+        ]
+
+    monkeypatch.setattr(Diary, "expand", with_scores)
+    text = DIARY.replace("cases:", f"{score}cases:")
+    if said:
+        assert [problem.partition(": ")[2].partition(";")[0] for problem in desk.said(text)] == said
+    else:
+        desk.load(text)
+
+
+def test_attempts_are_not_asked_for_where_they_exist(desk):
+    assert desk.said(DIARY.replace("cases:", "attempts: 3\ncases:")) == [
+        "experiment.yml:4:1: attempts: recorded attempts are as many as there are; remove the key"
+    ]

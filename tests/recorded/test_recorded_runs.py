@@ -98,7 +98,7 @@ class TestWholeRuns:
     def test_params_are_not_for_users(self, recorded: RecordedLab) -> None:
         recorded.samples("variants-0.26")
         recorded.make(runner=TOY, case={"mutants": [{"id": "toy-mutant-m1", "params": {"x": 1}}]})
-        assert "params.recorded: is missing; the key recorded is needed" in recorded.refused()
+        assert "params: recorded attempts take no params; remove the key" in recorded.refused()
 
 
 class TestScores:
