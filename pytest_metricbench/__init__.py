@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pytest_metricbench.analysis.summary import Summary
     from pytest_metricbench.bases import CoverageSystem, Role, Runner
     from pytest_metricbench.contracts import (
+        AttemptError,
         AttemptRecord,
         AttemptRequest,
         CoverageError,
@@ -21,57 +22,82 @@ if TYPE_CHECKING:
     )
     from pytest_metricbench.definition.experiment import Experiment
     from pytest_metricbench.definition.problems import DefinitionError
+    from pytest_metricbench.generating.agent_side import text_of, with_faults
+    from pytest_metricbench.generating.base import Dropped, Generator, Proposal, TextChange, TextOperator
     from pytest_metricbench.processes import Argv
+    from pytest_metricbench.sources import CaseSource, Source, SourceError
     from pytest_metricbench.stages import analyze, load_experiment, measure_coverage, open_store
     from pytest_metricbench.store.journal import StoreError
     from pytest_metricbench.targets import Target
 
 _HOMES: Final = {
+    "Argv": "processes",
+    "AttemptError": "contracts",
     "AttemptRecord": "contracts",
     "AttemptRequest": "contracts",
+    "CaseSource": "sources",
     "CoverageError": "contracts",
     "CoverageRecord": "contracts",
     "CoverageRequest": "contracts",
     "CoverageSystem": "bases",
+    "DefinitionError": "definition.problems",
+    "Dropped": "generating.base",
+    "Experiment": "definition.experiment",
+    "Generator": "generating.base",
     "Goals": "contracts",
     "Outcome": "contracts",
+    "Proposal": "generating.base",
     "Role": "bases",
     "Runner": "bases",
     "Score": "contracts",
-    "Experiment": "definition.experiment",
-    "DefinitionError": "definition.problems",
-    "Argv": "processes",
+    "Source": "sources",
+    "SourceError": "sources",
+    "StoreError": "store.journal",
+    "Summary": "analysis.summary",
+    "Target": "targets",
+    "TextChange": "generating.base",
+    "TextOperator": "generating.base",
     "analyze": "stages",
     "load_experiment": "stages",
     "measure_coverage": "stages",
     "open_store": "stages",
-    "StoreError": "store.journal",
-    "Summary": "analysis.summary",
-    "Target": "targets",
+    "text_of": "generating.agent_side",
+    "with_faults": "generating.agent_side",
 }
 
 __all__ = [
     "Argv",
+    "AttemptError",
     "AttemptRecord",
     "AttemptRequest",
+    "CaseSource",
     "CoverageError",
     "CoverageRecord",
     "CoverageRequest",
     "CoverageSystem",
     "DefinitionError",
+    "Dropped",
     "Experiment",
+    "Generator",
     "Goals",
     "Outcome",
+    "Proposal",
     "Role",
     "Runner",
     "Score",
+    "Source",
+    "SourceError",
     "StoreError",
     "Summary",
     "Target",
+    "TextChange",
+    "TextOperator",
     "analyze",
     "load_experiment",
     "measure_coverage",
     "open_store",
+    "text_of",
+    "with_faults",
 ]
 
 

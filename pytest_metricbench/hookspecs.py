@@ -7,6 +7,7 @@ import pytest
 
 if TYPE_CHECKING:  # pydantic stays unimported until an experiment is collected
     from pytest_metricbench.bases import CoverageSystem, Runner
+    from pytest_metricbench.generating.base import Generator, TextOperator
 
 
 @pytest.hookspec
@@ -45,4 +46,41 @@ def pytest_metricbench_coverage_systems() -> "Iterable[type[CoverageSystem]]":  
 
         def pytest_metricbench_coverage_systems():
             return [Words]
+    """
+
+
+@pytest.hookspec
+def pytest_metricbench_generators() -> "Iterable[type[Generator]]":  # type: ignore[empty-body]
+    """Give classes that make mutants, each a :class:`~pytest_metricbench.generating.base.Generator` with an ``origin``.
+
+    ``mutants: {generate: {from: ...}}`` picks one by that name; its other keys are the fields of the class. What is
+    generated stands in the lock, so it must be a function of the keys and the files alone. Workers of pytest-xdist
+    call the hook too. Example::
+
+        class Personas(Generator):
+            origin: ClassVar[str] = "personas"
+            names: list[str]
+
+            def generate(self, context):
+                for name in self.names:
+                    params = {**context.baseline, "persona": name}
+                    yield Proposal("persona", name, f"speaks like {name}", params=params)
+
+        def pytest_metricbench_generators():
+            return [Personas]
+    """
+
+
+@pytest.hookspec
+def pytest_metricbench_text_operators() -> "Iterable[TextOperator]":  # type: ignore[empty-body]
+    """Give ways to damage a text, each a name and a function of the text, for ``generate: {from: text}``.
+
+    Example::
+
+        def shout(text):
+            for word in sorted(set(re.findall(r"[a-z]{5,}", text))):
+                yield TextChange(text.replace(word, word.upper(), 1), word, f"{word!r} is shouted")
+
+        def pytest_metricbench_text_operators():
+            return [TextOperator("shout", shout)]
     """

@@ -232,11 +232,15 @@ def run_process(
     stdout: Path,
     stderr: Path,
     timeout: float | None,
+    leader_grace: float | None = None,
 ) -> Finished:
     """Run a command to its end, its output in two files, and leave none of its process group behind.
 
     At the time-out the group gets SIGTERM and, :data:`GRACE` seconds later, SIGKILL. When the leader ends by
     itself, what it left running is killed. A child that starts a session of its own escapes.
+
+    ``leader_grace``: for a command that needs its children to clean up. It alone gets SIGTERM and so many seconds, at
+    the time-out and when the waiting is interrupted; a second interruption kills it.
 
     Raises:
         CannotStartError: the executable cannot be run, or the folder or an output cannot be opened.
@@ -245,14 +249,27 @@ def run_process(
     deadline = None if timeout is None else began + timeout
     with _new_log(argv[0], stdout) as out, _new_log(argv[0], stderr) as err:
         with running_group(lambda: _start(argv, cwd, env, out, err)) as process, exit_watch(process) as ended:
-            end = _await_end(ended, deadline, (out, err))
+            try:
+                end = _await_end(ended, deadline, (out, err))
+            except BaseException:
+                if leader_grace is not None:
+                    _ask_to_end(process, ended, leader_grace)
+                raise
             if end != "ended":
-                signal_group(process.pid, signal.SIGTERM)
-                ended(GRACE)
+                _ask_to_end(process, ended, leader_grace)
         overflowed = end == "overflow" or (end == "ended" and _printed((out, err)) > OUTPUT_LIMIT)
         for log in (out, err):
             bound_log(log)
     return Finished(process.returncode, end == "timeout", overflowed, time.monotonic() - began)
+
+
+def _ask_to_end(process: subprocess.Popen[bytes], ended: Callable[[float], bool], leader_grace: float | None) -> None:
+    if leader_grace is None:
+        signal_group(process.pid, signal.SIGTERM)
+        ended(GRACE)
+    else:
+        process.send_signal(signal.SIGTERM)
+        ended(leader_grace)
 
 
 @contextmanager

@@ -21,6 +21,8 @@ from pytest_metricbench.contracts import AttemptRecord, CoverageKey, CoverageRec
 from pytest_metricbench.definition import loading
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
+from pytest_metricbench.generating.base import Makers
+from pytest_metricbench.generating.builtin import known_makers
 from pytest_metricbench.measuring import measure_requests, plan_coverage
 from pytest_metricbench.runs import known_files
 from pytest_metricbench.store.reading import Contents, read_store
@@ -32,6 +34,7 @@ def load_experiment(
     *,
     runners_by_kind: Mapping[str, type[Runner]] | None = None,
     systems_by_kind: Mapping[str, type[CoverageSystem]] | None = None,
+    makers: Makers | None = None,
     cached_only: bool = False,
 ) -> Experiment:
     """Read and check an experiment file.
@@ -40,6 +43,8 @@ def load_experiment(
         path: the YAML file.
         runners_by_kind: runners beside the built-in ones.
         systems_by_kind: coverage systems beside the built-in ones.
+        makers: the generators of mutants and operators over texts, as
+            :func:`~pytest_metricbench.generating.builtin.known_makers` gives them; default: the built-in ones.
         cached_only: accept that inputs, modules and executables are absent: nothing will be run.
 
     Raises:
@@ -49,6 +54,7 @@ def load_experiment(
         Path(path).absolute(),
         runners={**runners.BUILTIN, **(runners_by_kind or {})},
         systems={**coverage.BUILTIN, **(systems_by_kind or {})},
+        makers=makers or known_makers(),
         cached_only=cached_only,
     )
 

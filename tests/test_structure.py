@@ -25,6 +25,7 @@ LAYERS = (
         "atif",
         "json_stream",
         "suite",
+        "generating",
     },
     {"definition"},
     {"interop"},

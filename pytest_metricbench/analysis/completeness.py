@@ -53,7 +53,7 @@ def problems(outcomes: CaseOutcomes, check: BaselineCheck, failures: tuple[Cover
     """What keeps this case from being green, gates aside; nothing that lies outside this part of the experiment."""
     case = outcomes.case.id
     total = sum(cell.declared for by_task in outcomes.cells.values() for cell in by_task.values())
-    for name, why in (("unmeasured", "unmeasured"), ("missing", "missing: no outcome arrived")):
+    for name, why in (("unmeasured", "unmeasured"), ("missing", "missing: nothing is known of what became of them")):
         places = _places(outcomes, name)
         number = sum(places.values())
         if number:

@@ -1,25 +1,21 @@
 """Gates: figures that must hold, checked on what the cases' summaries say."""
 
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
 
+from pytest_metricbench.analysis.comparing_gates import compared_checks
+from pytest_metricbench.analysis.comparing_models import RunComparison
 from pytest_metricbench.analysis.figures import Figure
+from pytest_metricbench.analysis.gate_numbers import meets, number_text
 from pytest_metricbench.analysis.summary import CaseSummary, GateCheck, GateResult, Settings
 from pytest_metricbench.definition.experiment import BASELINE, Gate
 
-_OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    ">=": operator.ge,
-    ">": operator.gt,
-    "<=": operator.le,
-    "<": operator.lt,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-_DECIMALS: Final = 12
 
-
-def check_gates(gates: Sequence[Gate], cases: Mapping[str, CaseSummary], settings: Settings) -> tuple[GateResult, ...]:
+def check_gates(
+    gates: Sequence[Gate],
+    cases: Mapping[str, CaseSummary],
+    settings: Settings,
+    comparison: RunComparison | None = None,
+) -> tuple[GateResult, ...]:
     """Check every gate.
 
     A gate holds where all its figures do: without a case, those of every case; without a coverage system, those of
@@ -30,24 +26,32 @@ def check_gates(gates: Sequence[Gate], cases: Mapping[str, CaseSummary], setting
         gates: as the experiment has them; names are known to exist.
         cases: case -> its summary.
         settings: the primary score that pass@k means, and the score that ``mutation_score`` and correlations mean.
+        comparison: with an earlier run, where one was named; gates against it are not checked otherwise.
     """
-    return tuple(_gate_result(gate, cases, settings) for gate in gates)
+    return tuple(_result(gate, _checks(gate, cases, settings, comparison), several=len(cases) > 1) for gate in gates)
 
 
-def _gate_result(gate: Gate, cases: Mapping[str, CaseSummary], settings: Settings) -> GateResult:
-    checks = [
+def _checks(
+    gate: Gate, cases: Mapping[str, CaseSummary], settings: Settings, comparison: RunComparison | None
+) -> list[GateCheck]:
+    if gate.compares:
+        return compared_checks(gate, cases, settings, comparison)
+    return [
         _check(gate, case_id, subject, figure)
         for case_id, case in cases.items()
         if gate.case is None or gate.case == case_id
         for subject, figure in _figures(gate, case, settings)
     ]
+
+
+def _result(gate: Gate, checks: Sequence[GateCheck], *, several: bool) -> GateResult:
     if not checks:
         nothing = f"nothing in this experiment has the figure {gate.figure}"
         return GateResult(text=gate.text, value=None, holds=False, reason=nothing, checks=())
     deciding = min(checks, key=lambda check: _rank(gate, check))
     reason = deciding.reason
     if reason is not None and len(checks) > 1:
-        reason = f"{_place(deciding, len(cases) > 1)}: {reason}"
+        reason = f"{_place(deciding, several)}: {reason}"
     return GateResult(text=gate.text, value=deciding.value, holds=deciding.holds, reason=reason, checks=tuple(checks))
 
 
@@ -55,9 +59,8 @@ def _check(gate: Gate, case: str, subject: str | None, figure: Figure) -> GateCh
     if figure.value is None:
         holds = None if figure.outside else False
         return GateCheck(case=case, subject=subject, value=None, holds=holds, reason=figure.reason)
-    value, number = round(figure.value, _DECIMALS), round(gate.number, _DECIMALS)
-    holds = _OPERATORS[gate.op](value, number)
-    reason = None if holds else f"{figure.value:.6g} is not {gate.op} {gate.number:.6g}"
+    holds = meets(gate.op, figure.value, gate.number)
+    reason = None if holds else f"{number_text(figure.value)} is not {gate.op} {number_text(gate.number)}"
     return GateCheck(case=case, subject=subject, value=figure.value, holds=holds, reason=reason)
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, model_validator
 
+from pytest_metricbench.analysis.comparing_models import RunComparison
 from pytest_metricbench.analysis.figures import (
     ChoiceFigure,
     Comparison,
@@ -443,3 +444,5 @@ class Summary(SummaryModel):
     cases: dict[str, CaseSummary]
     over_cases: dict[str, dict[MutationScore, OverCases]]
     """Coverage system -> mutation score -> means over the cases; empty with one case."""
+    comparison: RunComparison | None = None
+    """Against an earlier run, where one was named."""

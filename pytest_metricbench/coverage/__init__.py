@@ -3,9 +3,9 @@
 from typing import Final
 
 from pytest_metricbench.bases import CoverageSystem
-from pytest_metricbench.coverage.audit import AuditCoverage
+from pytest_metricbench.coverage.audit.system import AuditCoverage
 from pytest_metricbench.coverage.command import CommandCoverage
-from pytest_metricbench.coverage.eval_author import EvalAuthorCoverage
+from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
 from pytest_metricbench.coverage.line import LineCoverage
 from pytest_metricbench.coverage.python import PythonCoverage
 from pytest_metricbench.coverage.tool_calls import ToolCallCoverage

@@ -8,12 +8,14 @@ from typing import Final, TypeVar
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.documents import Document, Place
-from pytest_metricbench.definition.experiment import BASELINE, Note
+from pytest_metricbench.definition.experiment import BASELINE, InputFile, Note
+from pytest_metricbench.definition.generated import GENERATE, Generated, MutantGeneration
 from pytest_metricbench.definition.lock import RENEW, Expanded, Expansion, Lock, lock_path
 from pytest_metricbench.definition.models import BaselineForm, Form, MutantForm, TaskForm
 from pytest_metricbench.definition.problems import ProblemList, joined
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.digests import digest_file
+from pytest_metricbench.generating.base import Makers
 from pytest_metricbench.sources import CaseSource, Source, SourceError
 
 LISTED: Final = "listed"
@@ -40,19 +42,22 @@ class Parts:
     recorded: dict[tuple[str, str], int] | None = None
     """(variant, task) -> attempts, where they exist already."""
     notes: tuple[Note, ...] = ()
+    inputs: tuple[InputFile, ...] = ()
+    """Files that define the system beside those that the case names: those that generated mutants change."""
 
 
 class Expander:
     """Finds the parts of the cases of one experiment."""
 
-    def __init__(self, runner: Runner, lock: Lock, checker: Checker, experiment: Path) -> None:
-        """Expand for ``runner``, through ``lock``."""
+    def __init__(self, runner: Runner, lock: Lock, checker: Checker, experiment: Path, makers: Makers) -> None:
+        """Expand for ``runner``, through ``lock``; ``makers`` are the generators of mutants that are known."""
         self._runner: Final = runner
         self._lock: Final = lock
         self._checker: Final = checker
         self._problems: Final[ProblemList] = checker.problems
         self._experiment: Final = experiment
         self._folder: Final = experiment.parent
+        self._generation: Final = MutantGeneration(makers, runner, lock, checker, experiment)
 
     def parts(self, case: str, place: Place) -> Parts | None:
         """The parts of a case; None, with problems, where they cannot be had."""
@@ -68,7 +73,9 @@ class Expander:
             ("mutants", parts.mutants, self._runner.mutant_sources),
         ):
             asked = place.child(key)
-            if asked is not None and isinstance(asked.value, dict):
+            if key == "mutants" and asked is not None and asked.child(GENERATE) is not None:
+                self._add_generated(case, asked, parts)
+            elif asked is not None and isinstance(asked.value, dict):
                 found.extend(self._from_source(case, key, asked, classes))
             else:
                 found.extend(place.entries(key))
@@ -80,6 +87,8 @@ class Expander:
         """The entries of a mapping that stands in place of a list."""
         by_key = {next(iter(cls.model_fields.values())).alias or next(iter(cls.model_fields)): cls for cls in classes}
         names = [name for name in asked.value if name in by_key]
+        if key == "mutants" and not names and self._is_misspelt(asked):
+            return []
         if len(names) != 1:
             self._problems.add(asked.problem(*self._no_source(key, names, by_key)))
             return []
@@ -94,6 +103,40 @@ class Expander:
         if expanded is None:
             return []
         return self._joined(self._places(expanded), listed, key, may_add=True)
+
+    def _add_generated(self, case: str, asked: Place, parts: Parts) -> None:
+        """The mutants that generators make, with what is listed beside them."""
+        for name in asked.value:
+            if name not in (GENERATE, LISTED):
+                place = asked.child(name) or asked
+                hint = joined(self._problems.hint(name, (GENERATE, LISTED)), f"the keys here are {GENERATE}, {LISTED}")
+                self._problems.add(place.problem("is an unknown key", hint, at_key=True))
+        listed = asked.entries(LISTED)
+        for entry in listed:
+            self._checker.check(MutantForm, entry)
+        params = parts.baseline.child("params") if parts.baseline is not None else None
+        wanted = asked.child(GENERATE)
+        made: Generated | None = None
+        if wanted is not None:
+            made = self._generation.of(case, wanted, {} if params is None else params.value)
+        if made is None:
+            return
+        notes = [note for entry in made.entries if (note := entry.child("note")) is not None]
+        mutants = [entry for entry in made.entries if entry.child("note") is None]
+        parts.notes = tuple(form for note in notes if (form := self._note(note)) is not None)
+        parts.inputs = made.inputs
+        parts.mutants.extend(self._joined(mutants, listed, "mutants", may_add=True))
+
+    def _is_misspelt(self, asked: Place) -> bool:
+        """Whether a key is meant to be ``generate``, which is then told."""
+        for name in asked.value:
+            hint = self._problems.hint(name, [GENERATE]) if name != LISTED else ""
+            if hint:
+                place = asked.child(name) or asked
+                remedy = joined(hint, f"the keys here are {GENERATE}, {LISTED}")
+                self._problems.add(place.problem("is an unknown key", remedy, at_key=True))
+                return True
+        return False
 
     def _no_source(self, key: str, names: Sequence[str], known: Iterable[str]) -> tuple[str, str]:
         kinds = sorted(known)
@@ -131,7 +174,9 @@ class Expander:
 
     def _joined(self, expanded: list[Place], listed: list[Place], key: str, *, may_add: bool) -> list[Place]:
         """The expanded entries with what is listed about them; further listed ones in front, where they may be."""
-        own = {entry.text("id"): entry for entry in listed if entry.text("id") is not None}
+        own: dict[str | None, Place] = {}
+        repeated = [entry for entry in listed if own.setdefault(entry.text("id"), entry) is not entry]
+        own.pop(None, None)
         joined_entries = []
         for entry in expanded:
             more = own.pop(entry.text("id"), None)
@@ -140,7 +185,7 @@ class Expander:
             else:
                 joined_entries.append(Place(more.document, more.keys, {**entry.value, **more.value}))
         if may_add:
-            return [*own.values(), *joined_entries]
+            return [*own.values(), *repeated, *joined_entries]
         known = [name for entry in expanded if (name := entry.text("id")) is not None]
         for name, entry in own.items():
             shown = known if len(known) <= _MOST_SHOWN else [*known[:_MOST_SHOWN], f"{len(known) - _MOST_SHOWN} more"]
@@ -148,12 +193,17 @@ class Expander:
             self._problems.add(
                 (entry.child("id") or entry).problem(f"nothing is recorded of the {key[:-1]} {name!r}", remedy)
             )
-        return joined_entries
+        return [*joined_entries, *repeated]
 
     # ------------------------------------------------------------ cases that exist already
 
     def _recorded(self, case: str, place: Place, source: CaseSource) -> Parts | None:
         before = len(self._problems)
+        for key in ("tasks", "mutants"):
+            asked = place.child(key)
+            if asked is not None and isinstance(asked.value, dict):
+                told = f"the {key} of recorded attempts are those that were recorded"
+                self._problems.add(asked.problem(told, "list what is to be said about them, by id"))
         expanded = self._lock.take(self._expansion("recordings", case, place, source))
         if expanded is None:
             return None

@@ -15,7 +15,7 @@ BASELINE: Final = "baseline"
 POOL: Final = "pool"
 
 Figure: TypeAlias = Literal[
-    "pass@k", "pass^k", "mutation_score", "mean_drop", "coverage", "pearson", "spearman", "kendall"
+    "pass@k", "pass^k", "mutation_score", "mean_drop", "coverage", "pearson", "spearman", "kendall", "new_survivors"
 ]
 Operator: TypeAlias = Literal[">=", ">", "<=", "<", "==", "!="]
 MutationScore: TypeAlias = Literal["kill_share", "mean_drop"]
@@ -147,7 +147,7 @@ class AnalysisSettings:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A figure that must hold: ``[case] [variant or system] <figure> <op> <number>``."""
+    """A figure that must hold, as :mod:`.gates` reads it: of this run, or against an earlier one."""
 
     text: str
     case: str | None
@@ -157,6 +157,15 @@ class Gate:
     """The k of pass@k and pass^k."""
     op: Operator
     number: float
+    drop: bool = False
+    """About how far the figure fell since the earlier run."""
+    significant: bool = False
+    """Broken only by what noise does not explain."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is about what changed since an earlier run."""
+        return self.drop or self.figure == "new_survivors"
 
 
 @dataclass(frozen=True, slots=True)

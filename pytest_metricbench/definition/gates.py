@@ -1,4 +1,8 @@
-"""Gates: ``[case] [baseline | mutant | coverage system] <figure> <op> <number>``, read and checked against the ids."""
+"""Gates, read and checked against the ids of the experiment.
+
+Of one run, ``[case] [baseline | mutant | coverage system] <figure> <op> <number>``; against an earlier one,
+``[significant] [case] [..] <figure> drop <op> <number>`` and ``[case] no [significant] new survivors``.
+"""
 
 import math
 import re
@@ -9,13 +13,18 @@ from typing import Final, cast, get_args
 from pytest_metricbench.definition.experiment import Figure, Gate, Operator
 from pytest_metricbench.definition.problems import did_you_mean, joined, shortened
 
-FIGURES: Final[tuple[str, ...]] = get_args(Figure)
+SURVIVORS: Final = "new_survivors"
+FIGURES: Final[tuple[str, ...]] = tuple(figure for figure in get_args(Figure) if figure != SURVIVORS)
+"""Those that are compared with a number."""
 CORRELATIONS: Final = ("pearson", "spearman", "kendall")
 _OF_VARIANTS: Final = ("pass@k", "pass^k")
 _OF_SYSTEMS: Final = ("coverage", *CORRELATIONS)
-_OF_MUTANTS: Final = ("mutation_score", "mean_drop", *CORRELATIONS)
+_OF_MUTANTS: Final = ("mutation_score", "mean_drop", SURVIVORS, *CORRELATIONS)
+_SIGNIFICANT: Final = "significant"
+_DROP: Final = "drop"
 
 _GRAMMAR: Final = "a gate is written [case] [variant or coverage system] figure op number, as in baseline pass@1 >= 0.9"
+_SURVIVORS: Final = re.compile(r"(?:(?P<case>\S+) )?no (?P<significant>significant )?new survivors")
 _GATE: Final = re.compile(r"\s*(?P<words>[^<>=!]*)(?P<op>[<>=!]+)(?P<number>.*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _OPERATORS: Final = (">=", ">", "<=", "<", "==", "!=")
@@ -65,6 +74,8 @@ def parse_gate(text: str) -> tuple[Gate, tuple[str, ...]]:
         GateError: the text is no gate.
     """
     match = _GATE.fullmatch(text)
+    if (match["words"] if match is not None else text).split()[-1:] in (["survivors"], ["survivor"]):
+        return _no_new_survivors(text)
     if match is None:
         raise GateError(f"{shortened(text)!r} compares nothing", _GRAMMAR)
     operator, number, words = match["op"], match["number"].strip(), match["words"].split()
@@ -75,13 +86,37 @@ def parse_gate(text: str) -> tuple[Gate, tuple[str, ...]]:
         share = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", number, re.ASCII)
         hint = f"write {float(share[1]) / 100:g}" if share else "a number such as 0.9 is expected"
         raise GateError(f"{shortened(number)!r} is no number", hint)
+    drop = words[-1:] == [_DROP]
+    words = words[:-1] if drop else words
+    significant = drop and words[:1] == [_SIGNIFICANT]
+    words = words[1:] if significant else words
     if not words:
-        raise GateError("names no figure", _GRAMMAR)
+        raise GateError("names no figure", f"write baseline pass@1 drop {operator} {number}" if drop else _GRAMMAR)
     if len(words) > 3:
         raise GateError(f"names {len(words) - 1} things before the figure", _GRAMMAR)
     figure, k = _figure(words[-1])
-    gate = Gate(text, None, None, figure, k, cast("Operator", operator), float(number))
+    if significant:
+        _check_significant(figure, operator)
+    gate = Gate(text, None, None, figure, k, cast("Operator", operator), float(number), drop, significant)
     return gate, tuple(words[:-1])
+
+
+def _no_new_survivors(text: str) -> tuple[Gate, tuple[str, ...]]:
+    match = _SURVIVORS.fullmatch(" ".join(text.split()))
+    if match is None or match["case"] == _SIGNIFICANT:
+        remedy = "write no new survivors or no significant new survivors, a case before it where only one is meant"
+        raise GateError(f"{shortened(text)!r} is no gate", remedy)
+    significant = match["significant"] is not None
+    gate = Gate(text, None, None, "new_survivors", None, "<=", 0.0, significant=significant)
+    return gate, () if match["case"] is None else (match["case"],)
+
+
+def _check_significant(figure: str, operator: str) -> None:
+    """See that noise can be told from the drop that a gate is about."""
+    if operator not in ("<=", "<", ">=", ">"):
+        raise GateError(f"a significant drop cannot be compared by {operator}", "write <= and the drop that is allowed")
+    if figure in _OF_SYSTEMS:
+        raise GateError(f"the drop of {figure} has no interval, so none can be significant", "leave significant out")
 
 
 def check_gate(text: str, scope: Scope) -> Gate:
@@ -94,11 +129,22 @@ def check_gate(text: str, scope: Scope) -> Gate:
             cannot be had.
     """
     gate, names = parse_gate(text)
+    _check_modifier(gate, names, scope)
     gate = _two_names(gate, names, scope) if len(names) == 2 else _one_name(gate, names, scope)
     cases = scope.cases if gate.case is None else {gate.case: scope.cases[gate.case]}
     for name, case in cases.items():
         _check_figure(gate, name, case, scope)
     return gate
+
+
+def _check_modifier(gate: Gate, names: Sequence[str], scope: Scope) -> None:
+    """See that ``significant`` can be the word that it is taken for."""
+    known = _SIGNIFICANT in {*scope.cases, *scope.variants, *scope.systems}
+    if gate.significant and known:
+        raise GateError(f"{_SIGNIFICANT!r} is an id and a word of gates", "give what is called so another id")
+    if names[:1] == (_SIGNIFICANT,) and not known:
+        written = " ".join((_SIGNIFICANT, *names[1:], gate.figure.replace("k", str(gate.k)) if gate.k else gate.figure))
+        raise GateError("only a drop can be significant", f"write {written} drop <= 0, and compare with an earlier run")
 
 
 def _figure(word: str) -> tuple[Figure, int | None]:
@@ -112,8 +158,8 @@ def _figure(word: str) -> tuple[Figure, int | None]:
     if word in _OF_VARIANTS:
         raise GateError(f"{word} names no k", f"write {word[:-1]}1")
     if word not in FIGURES:
-        known = f"the figures are {', '.join(FIGURES)}"
-        raise GateError(f"{shortened(word)!r} is no figure", joined(did_you_mean(word, FIGURES), known))
+        known = f"the figures are {', '.join(FIGURES)}, and behind each drop"
+        raise GateError(f"{shortened(word)!r} is no figure", joined(did_you_mean(word, (_DROP, *FIGURES)), known))
     return cast("Figure", word), None
 
 

@@ -44,10 +44,17 @@ from pytest_metricbench.definition.models import (
     ExperimentForm,
 )
 from pytest_metricbench.definition.problems import ProblemList, joined
-from pytest_metricbench.definition.rules import check_attempts_of_k, check_kill, default_pass_at_k, primary_of
+from pytest_metricbench.definition.rules import (
+    check_attempts_of_k,
+    check_kill,
+    check_primary_of_tasks,
+    default_pass_at_k,
+    primary_of,
+)
 from pytest_metricbench.definition.source import read_document
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
+from pytest_metricbench.generating.base import Makers
 
 Plugin = TypeVar("Plugin", bound=BaseModel)
 
@@ -59,6 +66,7 @@ def load_experiment(
     *,
     runners: Mapping[str, type[Runner]],
     systems: Mapping[str, type[CoverageSystem]],
+    makers: Makers | None = None,
     cached_only: bool = False,
     targets: dict[str, Path] | None = None,
     renew_lock: bool = False,
@@ -69,6 +77,7 @@ def load_experiment(
         path: the YAML file.
         runners: kind -> class of the runners that the file may name.
         systems: kind -> class of the coverage systems.
+        makers: the generators of mutants and the operators over texts; none by default.
         cached_only: accept that inputs, scripts, modules and executables are absent: their digests are in the store.
         targets: module name -> file of the Python targets of other experiments in this process; added to.
         renew_lock: expand anew, whatever the lock says.
@@ -87,6 +96,7 @@ def load_experiment(
     context = {"folder": folder, "cached_only": cached_only, "targets": targets, "problems": problems}
     lock = Lock(document.path, problems, renew=renew_lock, trusted=cached_only)
     reading = _Reading(document.root, Checker(problems, context), lock)
+    reading.makers = makers or Makers()
     reading.check(runners, systems, InputFinder(folder, _own_files(document.path), cached_only, problems))
     state = reading.draw()
     problems.stop_if_any()
@@ -139,6 +149,7 @@ class _Reading:
         self.problems = checker.problems
         self.form = checker.check(ExperimentForm, root)
         self.runner: Runner | None = None
+        self.makers = Makers()
         self.coverage: list[CoverageEntry] = []
         self.drafts: list[CaseDraft] = []
         self.maker: CaseMaker | None = None
@@ -161,11 +172,15 @@ class _Reading:
         self._find_parts(runners)
         for draft in self.drafts:
             check_case(draft, self.checker, finder)
+            _add_inputs(draft)
         self._prepare(finder)
         self.cases_are_right = len(self.problems) == before
         self.primary = primary_of(self.root, self.problems)
+        if self.maker is not None:
+            check_primary_of_tasks(self.root, self.maker.tasks, self.primary, self.problems)
         check_kill(self.root, self.problems)
-        check_attempts_of_k(self.root, self._largest_attempts(), self.problems)
+        if all(draft.is_known for draft in self.drafts):
+            check_attempts_of_k(self.root, self._largest_attempts(), self.problems)
         self._check_gates()
 
     def _plugin(self, place: Place, kinds: Mapping[str, type[Plugin]], what: str) -> Plugin | None:
@@ -201,18 +216,27 @@ class _Reading:
         """The tasks and variants of every case, through the runner where they come from elsewhere."""
         kind = (self.root.child("runner") or self.root).text("kind")
         runner = self.runner
-        expander = Expander(runner, self.lock, self.checker, self.root.document.path) if runner is not None else None
+        expander = None
+        if runner is not None:
+            expander = Expander(runner, self.lock, self.checker, self.root.document.path, self.makers)
         cls = runners.get(kind) if kind is not None else None
         records = cls is not None and cls.case_source is not Runner.case_source
         for draft in self.drafts:
-            if draft.place.child("tasks") is None and not records and isinstance(draft.place.value, dict):
+            listed = draft.place.child("tasks")
+            if listed is None and not records and isinstance(draft.place.value, dict):
                 self.problems.add(draft.place.missing("tasks", "the key tasks is needed"))
+            elif listed is not None and listed.value is None and not records:
+                self.problems.add(listed.problem(f"is {described(None)}", "a list of tasks is expected"))
             elif expander is not None and draft.id is not None:
                 draft.parts = expander.parts(draft.id, draft.place)
         controls = self.root.child("controls")
         if records and controls is not None and controls.value != 0:
             remedy = "mark a recorded mutant as one: control: true"
             self.problems.add(controls.problem("recorded attempts cannot be run for copies of the baseline", remedy))
+        asked = self.root.child("attempts")
+        if records and asked is not None:
+            remedy = "remove the key"
+            self.problems.add(asked.problem("recorded attempts are as many as there are", remedy, at_key=True))
 
     def _prepare(self, finder: InputFinder) -> None:
         """Check tasks and variants against the runner and make them."""
@@ -309,6 +333,13 @@ class _Reading:
                 f"{unused.name} is not used any more: {self.root.document.path.name} expands nothing; delete it"
             )
         return found
+
+
+def _add_inputs(draft: CaseDraft) -> None:
+    """Count what generated mutants change among the case's inputs, whether or not it is named there."""
+    named = {file.path for file in draft.inputs}
+    found = () if draft.parts is None else draft.parts.inputs
+    draft.inputs = (*draft.inputs, *(file for file in found if file.path not in named))
 
 
 def _analysis(form: AnalysisForm, attempts: int) -> AnalysisSettings:

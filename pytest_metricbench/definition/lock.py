@@ -27,7 +27,14 @@ from pytest_metricbench.sources import SourceError
 
 RENEW: Final = "renew it with --metricbench-lock"
 
+_MOST_CHANGES: Final = 6
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9._+-]*", re.ASCII)
+_LONG_LINE: Final = 200
+_BLOCK: Final = re.compile(
+    r"[!-~\xa1-\u1fff]"
+    r"[\t\n -~\xa0-\u1fff\u2010-\u2027\u202f-\u205f\u2070-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*"
+)
+"""A text that YAML gives back as it is when its lines stand as such, and in which a reader sees everything there is."""
 _WORDS: Final = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"})
 
 
@@ -202,7 +209,7 @@ def _changes(expansion: Expansion, held: ExpansionForm) -> list[str]:
         if old == new:
             continue
         if str(new).startswith(PREFIX) or str(old).startswith(PREFIX):
-            changes.append(f"the {name} changed")
+            changes.append(f"the {name} {'is new' if old is None else 'is gone' if new is None else 'changed'}")
         else:
             changes.append(f"{name} was {shortened(json.dumps(old))} and is {shortened(json.dumps(new))}")
     for name in sorted({*held.files, *expansion.files}):
@@ -212,6 +219,8 @@ def _changes(expansion: Expansion, held: ExpansionForm) -> list[str]:
             changes.append(f"the file {name} is new")
         elif held.files[name] != expansion.files[name]:
             changes.append(f"the file {name} changed")
+    if len(changes) > _MOST_CHANGES:
+        changes[_MOST_CHANGES - 1 :] = [f"and {len(changes) - _MOST_CHANGES + 1} more changes"]
     return changes
 
 
@@ -229,13 +238,53 @@ def _text(experiment: Path, wanted: Sequence[Expansion], expanded: Sequence[Expa
         lines += [
             f"  - kind: {_flow(expansion.kind)}",
             f"    case: {_flow(expansion.case)}",
-            f"    made_from: {_flow(expansion.made_from)}",
+            *_keyed("made_from", expansion.made_from),
         ]
         if expansion.files:
-            lines.append(f"    files: {_flow(expansion.files)}")
+            lines += _keyed("files", expansion.files)
         lines.append("    entries:" if result.entries else "    entries: []")
-        lines += [f"      - {_flow(entry)}" for entry in result.entries]
+        for entry in result.entries:
+            lines += _listed(entry)
     return "\n".join(lines) + "\n"
+
+
+def _keyed(key: str, value: Mapping[str, Json]) -> list[str]:
+    """A mapping on one line, or a line for each of its keys where it would be too long to be read."""
+    line = f"    {key}: {_flow(value)}"
+    if len(line) <= _LONG_LINE:
+        return [line]
+    return [f"    {key}:", *(f"      {_flow(name)}: {_flow(entry)}" for name, entry in value.items())]
+
+
+def _listed(entry: Json) -> list[str]:
+    """An entry of a list: on one line, or with texts of several lines as such, so that they can be reviewed."""
+    if not _holds_lines(entry):
+        return [f"      - {_flow(entry)}"]
+    lines = _block(entry, " " * 8)
+    return [f"      - {lines[0].lstrip(' ')}", *lines[1:]]
+
+
+def _holds_lines(value: Json) -> bool:
+    if isinstance(value, Mapping):
+        return any(_holds_lines(entry) for entry in value.values())
+    return isinstance(value, str) and "\n" in value and _BLOCK.fullmatch(value) is not None
+
+
+def _block(value: Mapping[str, Json], pad: str) -> list[str]:
+    """The lines of a mapping that holds a text of several lines."""
+    lines = []
+    for key, entry in value.items():
+        begun = f"{pad}{_flow(key)}:"
+        if not _holds_lines(entry):
+            lines.append(f"{begun} {_flow(entry)}")
+        elif isinstance(entry, Mapping):
+            lines += [begun, *_block(entry, f"{pad}  ")]
+        else:
+            body = entry.split("\n")
+            kept = "-" if body[-1] else "+" if len(body) > 2 and not body[-2] else ""
+            lines.append(f"{begun} |{kept}")
+            lines += [f"{pad}  {line}" if line else "" for line in (body if body[-1] else body[:-1])]
+    return lines
 
 
 def _flow(value: Json) -> str:

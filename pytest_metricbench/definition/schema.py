@@ -10,17 +10,21 @@ from pydantic.json_schema import models_json_schema
 from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.expanding import LISTED
+from pytest_metricbench.definition.generated import FROM, GENERATE
 from pytest_metricbench.definition.ids import ID_LIMIT, ID_PATTERN
 from pytest_metricbench.definition.models import CaseForm, ExperimentForm
+from pytest_metricbench.generating.base import Generator
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _REF: Final = "#/$defs/"
 
 
 def experiment_schema(
-    runners: Mapping[str, type[Runner]], systems: Mapping[str, type[CoverageSystem]]
+    runners: Mapping[str, type[Runner]],
+    systems: Mapping[str, type[CoverageSystem]],
+    generators: Mapping[str, type[Generator]] | None = None,
 ) -> dict[str, Json]:
-    """The JSON Schema (draft 2020-12) of an experiment file that may name these runners and coverage systems.
+    """The JSON Schema (draft 2020-12) of an experiment file that may name these runners, coverage systems, generators.
 
     It says what an editor can check and complete in one file. Whether ids are unique and names are known is told when
     the file is collected.
@@ -31,10 +35,14 @@ def experiment_schema(
         "mutants": list(dict.fromkeys(source for runner in ranked for source in runner.mutant_sources)),
     }
     models: list[type[BaseModel]] = [ExperimentForm, CaseForm, *runners.values(), *systems.values()]
-    names, definitions = _definitions([*models, *sources["tasks"], *sources["mutants"]])
+    makers = dict(generators or {})
+    names, definitions = _definitions([*models, *sources["tasks"], *sources["mutants"], *makers.values()])
     for key, found in sources.items():
         form = definitions[names[CaseForm]]["properties"]
         form[key] = _list_or_sources(form[key], {names[source]: source for source in found}, definitions)
+    if makers:
+        form = definitions[names[CaseForm]]["properties"]
+        form["mutants"] = _or_generated(form["mutants"], {key: names[cls] for key, cls in makers.items()}, definitions)
     for kind, cls in [*runners.items(), *systems.items()]:
         _require_kind(definitions[names[cls]], kind)
     for cls in systems.values():
@@ -99,6 +107,33 @@ def _list_or_sources(
         definition["required"] = [first, *(key for key in definition.get("required", []) if key != first)]
     references = [{"$ref": f"{_REF}{name}"} for name in sources]
     return {**rest, "anyOf": [listed, *references]} if sources else {**rest, **listed}
+
+
+def _or_generated(form: Mapping[str, Any], makers: Mapping[str, str], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The key ``mutants`` with what generators make: origin -> name of its definition."""
+    for origin, name in makers.items():
+        definition = definitions[name]
+        own = {"const": origin, "type": "string", "description": "Which generator this is."}
+        definition["properties"] = {FROM: own, **definition["properties"]}
+        definition["required"] = [FROM, *definition.get("required", [])]
+    kept = {key: value for key, value in form.items() if key in ("description",)}
+    others = form.get("anyOf") or [{key: value for key, value in form.items() if key not in kept and key != "default"}]
+    listed = next(part for part in others if part.get("type") == "array")
+    one = {"anyOf": [{"$ref": f"{_REF}{makers[origin]}"} for origin in sorted(makers)]}
+    definitions["GeneratedMutants"] = {
+        "type": "object",
+        "description": "Mutants that are made, fixed in the lock, and further ones.",
+        "properties": {
+            GENERATE: {
+                "description": "What makes them: a generator, or a list of such.",
+                "anyOf": [*one["anyOf"], {"type": "array", "minItems": 1, "items": one}],
+            },
+            LISTED: {"description": "Further mutants, or more about generated ones, by id.", **listed},
+        },
+        "required": [GENERATE],
+        "additionalProperties": False,
+    }
+    return {**kept, "anyOf": [*others, {"$ref": f"{_REF}GeneratedMutants"}]}
 
 
 def _require_kind(definition: dict[str, Any], kind: str) -> None:

@@ -66,7 +66,7 @@ def kind_problem(policy: ScorePolicy, scores: Mapping[str, ScoreValue]) -> str |
     """Which score is not of the kind that it is declared as; None when all are."""
     for name, kind in policy.outputs.items():
         value = scores.get(name)
-        if value is not None and not _is(kind, value):
+        if value is not None and not fits_kind(kind, value):
             return f"score {name!r} is {value!r}; it is declared as {kind}, which is {_EXPECTED[kind]}"
     return None
 
@@ -81,7 +81,8 @@ def primary_problem(policy: ScorePolicy, scores: Mapping[str, ScoreValue]) -> st
     return None
 
 
-def _is(kind: OutputKind, value: ScoreValue) -> bool:
+def fits_kind(kind: OutputKind, value: ScoreValue) -> bool:
+    """Whether a value that is not null is of the kind that its score is declared as."""
     if kind == "label":
         return isinstance(value, str)
     if kind == "boolean":

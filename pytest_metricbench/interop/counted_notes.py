@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from pytest_metricbench.interop.recordings import Note
+from pytest_metricbench.definition.experiment import Note
 
 
 def counted_note(text: str, count: int) -> Note:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias
 
 from pytest_metricbench.contracts import NOT_RECORDED, Json, Outcome, OutputKind
+from pytest_metricbench.definition.experiment import Note
 from pytest_metricbench.sources import SourceError
 
 Treatment: TypeAlias = Literal["died", "unmeasured", "scored"]
@@ -32,14 +33,6 @@ class RecordingError(SourceError):
     def __init__(self, message: str, remedy: str = "") -> None:
         """Keep both as one line each that a terminal can be given: names in them are as strangers wrote them."""
         super().__init__(_one_line(message), _one_line(remedy))
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something that was decided while reading and that the reader of the report should know; ``count`` of how many."""
-
-    text: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from typing import Final
 
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.runners.command import CommandRunner
-from pytest_metricbench.runners.harbor import HarborRunner
-from pytest_metricbench.runners.helix import HelixRunner
+from pytest_metricbench.runners.harbor.runner import HarborRunner
+from pytest_metricbench.runners.helix.runner import HelixRunner
 from pytest_metricbench.runners.python import PythonRunner
 from pytest_metricbench.runners.recorded import RecordedRunner
 from pytest_metricbench.runners.suite import SuiteRunner

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +12,7 @@ from pydantic import Field
 from pytest_metricbench.answers import read_scores
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.contracts import REQUEST_FILE, RESPONSE_FILE, AttemptRequest, ContractError, Outcome, Seconds
+from pytest_metricbench.generating.generation import FILES as CHANGED_FILES
 from pytest_metricbench.plain_files import replace_file
 from pytest_metricbench.processes import (
     Argv,
@@ -26,6 +28,9 @@ from pytest_metricbench.processes import (
 
 class CommandRunner(Runner):
     """Runs ``agent`` and then ``verifier``, both with the workspace as their working directory.
+
+    Where the variant's params hold another text of a file that the agent's command line names (``files``, as generated
+    mutants have it), the agent is given a file with that text, in the workspace, in its place.
 
     The request stands in ``request.json``. An agent that ends with status 0 is verified; one that ends otherwise, or
     runs out of time, died. The verifier writes ``response.json``: ``{"scores": {name: value}}``; whatever goes wrong
@@ -53,7 +58,8 @@ class CommandRunner(Runner):
         _write_request(request, workspace)
         try:
             environment = clean_environment(self.env)
-            ended = self._step("agent", self.agent, workspace, environment)
+            agent = _with_changed_files(self.agent, request, workspace)
+            ended = self._step("agent", agent, workspace, environment)
         except (MissingVariableError, CannotStartError) as error:
             return Outcome.unmeasured(type(error).__name__, str(error), "setup")
         not_found = env_problem(self.agent.resolved, ended, workspace / "agent.stderr")
@@ -109,6 +115,32 @@ class CommandRunner(Runner):
 def _write_request(request: AttemptRequest, workspace: Path) -> None:
     with os.fdopen(replace_file(workspace / REQUEST_FILE), "w", encoding="ascii") as file:
         json.dump(request.to_json(), file, indent=1)
+
+
+def _with_changed_files(argv: Argv, request: AttemptRequest, workspace: Path) -> Argv:
+    """A command line in which each file that the variant changes is the changed one.
+
+    Raises:
+        CannotStartError: it cannot be written.
+    """
+    texts = request.variant.params.get(CHANGED_FILES)
+    if not isinstance(texts, dict):
+        return argv
+    resolved = list(argv.resolved)
+    for number, written in enumerate(argv.written):
+        name = os.path.normpath(written)
+        text = texts.get(name)
+        if number == 0 or not isinstance(text, str) or written not in dict(argv.files):
+            continue
+        changed = workspace / "variant" / name
+        try:
+            changed.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(replace_file(changed), "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+        except OSError as error:
+            raise CannotStartError(f"the changed file {written} cannot be written: {error.strerror}") from error
+        resolved[number] = str(changed)
+    return replace(argv, resolved=tuple(resolved))
 
 
 def _remove(path: Path) -> None:

@@ -28,10 +28,10 @@ from pytest_metricbench.sources import CaseSource
 
 FormName: TypeAlias = Literal["harbor", "nemo", "gym", "table"]
 FORMS: Final[Mapping[FormName, str]] = {
-    "harbor": "pytest_metricbench.interop.harbor_jobs",
-    "nemo": "pytest_metricbench.interop.nemo_bundles",
-    "gym": "pytest_metricbench.interop.gym",
-    "table": "pytest_metricbench.interop.tables",
+    "harbor": "pytest_metricbench.interop.harbor.jobs",
+    "nemo": "pytest_metricbench.interop.nemo.bundles",
+    "gym": "pytest_metricbench.interop.gym.reading",
+    "table": "pytest_metricbench.interop.table.reading",
 }
 """Form -> the module whose ``read`` reads it; imported when an experiment has that form."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_metricbench.contracts import CaseRef, CoverageRequest, EvidenceFile, Score
-from pytest_metricbench.coverage.eval_author import EvalAuthorCoverage
+from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
 
 HERE = Path(__file__).parent
 SAMPLES = HERE / "samples" / "audit"

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pytest_metricbench.contracts import CoverageError, CoverageRequest, Goals, Score
-from pytest_metricbench.coverage.audit import AuditCoverage
-from pytest_metricbench.coverage.audit_document import read_audit
-from pytest_metricbench.coverage.audit_judgments import JudgmentError, read_judgments
+from pytest_metricbench.coverage.audit.document import read_audit
+from pytest_metricbench.coverage.audit.judgments import JudgmentError, read_judgments
+from pytest_metricbench.coverage.audit.system import AuditCoverage
 from pytest_metricbench.definition.problems import ProblemList
 from pytest_metricbench.named_files import NamedFile
 

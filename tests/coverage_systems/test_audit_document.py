@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pytest_metricbench.coverage.audit import AuditCoverage
-from pytest_metricbench.coverage.audit_document import BEGIN, END, Audit, read_audit
-from pytest_metricbench.coverage.audit_forms import audit_schema
+from pytest_metricbench.coverage.audit.document import BEGIN, END, Audit, read_audit
+from pytest_metricbench.coverage.audit.forms import audit_schema
+from pytest_metricbench.coverage.audit.system import AuditCoverage
 from pytest_metricbench.definition.problems import ProblemList
 from pytest_metricbench.definition.schema import schema_text
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pytest_metricbench.atif.trace import parse_trace
-from pytest_metricbench.coverage.audit_document import Audit, read_audit
-from pytest_metricbench.coverage.audit_judgments import Judgments, read_judgments
-from pytest_metricbench.coverage.audit_measurement import METHODS, Subject, measure_trace, report
+from pytest_metricbench.coverage.audit.document import Audit, read_audit
+from pytest_metricbench.coverage.audit.judgments import Judgments, read_judgments
+from pytest_metricbench.coverage.audit.measurement import METHODS, Subject, measure_trace, report
 from pytest_metricbench.definition.problems import ProblemList
 
 SAMPLES = Path(__file__).parent / "samples" / "audit"

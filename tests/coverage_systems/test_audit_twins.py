@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from pytest_metricbench.atif.trace import parse_trace
-from pytest_metricbench.coverage.audit_document import BEGIN, END, Audit, read_audit
-from pytest_metricbench.coverage.audit_forms import EVIDENCE_FORMS, ItemKind
-from pytest_metricbench.coverage.audit_judgments import SCHEMAS, JudgedItem, read_judgments
-from pytest_metricbench.coverage.audit_measurement import METHODS, Subject, measure_trace, report
+from pytest_metricbench.coverage.audit.document import BEGIN, END, Audit, read_audit
+from pytest_metricbench.coverage.audit.forms import EVIDENCE_FORMS, ItemKind
+from pytest_metricbench.coverage.audit.judgments import SCHEMAS, JudgedItem, read_judgments
+from pytest_metricbench.coverage.audit.measurement import METHODS, Subject, measure_trace, report
 from pytest_metricbench.definition.problems import ProblemList
 from pytest_metricbench.digests import digest_bytes
 

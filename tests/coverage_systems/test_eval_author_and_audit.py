@@ -10,7 +10,7 @@ from eval_author_lab import METHODS, SCOPES, request, system, trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_metricbench.coverage.audit import AuditCoverage
+from pytest_metricbench.coverage.audit.system import AuditCoverage
 
 TOOLS = ("a.b", "c/d", "E")
 TEXT = {"description": "What it is."}

@@ -10,8 +10,8 @@ import pytest
 from eval_author_lab import JUDGMENTS, LOOKUP, MIXED, SUBSETS, digest, request, scripts, system, tree
 
 from pytest_metricbench.contracts import CoverageError, Score
-from pytest_metricbench.coverage.eval_author import EvalAuthorCoverage
-from pytest_metricbench.coverage.eval_author_memory import Memory
+from pytest_metricbench.coverage.eval_author.memory import Memory
+from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
 
 COPY = f"import shutil; shutil.copy({str(MIXED)!r}, 'audit.md')\n"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from eval_author_lab import MIXED, SCRIPTS, digest
 
-from pytest_metricbench.coverage.eval_author import EvalAuthorCoverage
+from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.definition.loading import load_experiment

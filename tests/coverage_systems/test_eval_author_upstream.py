@@ -11,7 +11,7 @@ import pytest
 from eval_author_lab import JUDGMENTS, LOOKUP, METHODS, SAMPLES, SCOPES, SUBSETS, request, system, trace, tree
 
 from pytest_metricbench.contracts import CoverageError
-from pytest_metricbench.coverage.eval_author import EvalAuthorCoverage
+from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
 
 SCRIPTS = os.environ.get("METRICBENCH_EVAL_AUTHOR_SCRIPTS")
 PYTHON = os.environ.get("METRICBENCH_EVAL_AUTHOR_PYTHON")

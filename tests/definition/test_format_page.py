@@ -10,12 +10,15 @@ from pytest_metricbench import coverage, runners
 from pytest_metricbench.definition.ids import OWN_MARKS, PLUGIN_MARKS, PYTEST_MARKS
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.schema import experiment_schema
+from pytest_metricbench.generating.builtin import BUILTIN as GENERATORS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "experiment.md").read_text("utf-8")
-KEYS_OF_KINDS = "".join((DOCS / name).read_text("utf-8") for name in ("harbor.md", "helix.md"))
+KEYS_OF_KINDS = "".join(
+    (DOCS / name).read_text("utf-8") for name in ("harbor.md", "helix.md", "mutants.md", "suite.md")
+)
 """Pages that have the keys of a kind; the page of the format leads to them."""
-SCHEMA = experiment_schema(runners.BUILTIN, coverage.BUILTIN)
+SCHEMA = experiment_schema(runners.BUILTIN, coverage.BUILTIN, GENERATORS)
 KEYS = sorted({key for place in (SCHEMA, *SCHEMA["$defs"].values()) for key in place["properties"]})
 DEFAULTS = [
     (key, field["default"])

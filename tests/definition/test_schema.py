@@ -13,6 +13,7 @@ import yaml
 
 from pytest_metricbench import coverage, runners
 from pytest_metricbench.definition.schema import DIALECT, experiment_schema, schema_text
+from pytest_metricbench.generating.builtin import BUILTIN as GENERATORS
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "experiment.schema.json"
@@ -20,7 +21,7 @@ FILE = ROOT / "docs" / "experiment.schema.json"
 
 @pytest.fixture(scope="module")
 def schema():
-    return experiment_schema(runners.BUILTIN, coverage.BUILTIN)
+    return experiment_schema(runners.BUILTIN, coverage.BUILTIN, GENERATORS)
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
-from pytest_metricbench.interop.harbor_results import trial_outcome
-from pytest_metricbench.runners.harbor import HarborRunner
-from pytest_metricbench.runners.harbor_tasks import HarborTasks
+from pytest_metricbench.interop.harbor.results import trial_outcome
+from pytest_metricbench.runners.harbor.runner import HarborRunner
+from pytest_metricbench.runners.harbor.tasks import HarborTasks
 from pytest_metricbench.sources import SourceError
 
 STAND_IN = """\

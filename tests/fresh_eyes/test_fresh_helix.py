@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from pydantic import ValidationError
 
-from pytest_metricbench.runners.helix import HelixRunner
-from pytest_metricbench.runners.helix_client import HelixClient, HelixError
+from pytest_metricbench.runners.helix.client import HelixClient, HelixError
+from pytest_metricbench.runners.helix.runner import HelixRunner
 
 pytest.importorskip("httpx")
 

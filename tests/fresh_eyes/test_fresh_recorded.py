@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_metricbench.interop.gym import read as read_gym
+from pytest_metricbench.interop.gym.reading import read as read_gym
 from pytest_metricbench.interop.recorded_cases import build_case
 from pytest_metricbench.interop.recordings import LONGEST_MESSAGE, ReadOptions, RecordingError
-from pytest_metricbench.interop.tables import read as read_table
+from pytest_metricbench.interop.table.reading import read as read_table
 
 HOSTILE = "\x1b[31mred\x07\nline \ud800"
 

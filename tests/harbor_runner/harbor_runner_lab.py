@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
-from pytest_metricbench.runners.harbor import HarborRunner
-from pytest_metricbench.runners.harbor_found import EXECUTABLE_VARIABLE
-from pytest_metricbench.runners.harbor_in_process import installed_version
+from pytest_metricbench.runners.harbor.found import EXECUTABLE_VARIABLE
+from pytest_metricbench.runners.harbor.in_process import installed_version
+from pytest_metricbench.runners.harbor.runner import HarborRunner
 
 EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "harbor"
 EXECUTABLE: Final = os.environ.get(EXECUTABLE_VARIABLE)

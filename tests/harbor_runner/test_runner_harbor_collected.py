@@ -10,10 +10,10 @@ import yaml
 from harbor_runner_lab import TASK_TOML, copy_example, write_dataset, write_stand_in, write_task
 
 from pytest_metricbench import load_experiment
-from pytest_metricbench.runners import harbor_found
-from pytest_metricbench.runners.harbor import HarborRunner
-from pytest_metricbench.runners.harbor_tasks import HarborTasks
-from pytest_metricbench.runners.harbor_variants import HarborVariant
+from pytest_metricbench.runners.harbor import found as harbor_found
+from pytest_metricbench.runners.harbor.runner import HarborRunner
+from pytest_metricbench.runners.harbor.tasks import HarborTasks
+from pytest_metricbench.runners.harbor.variants import HarborVariant
 
 OFF = ("randomly", "rerunfailures", "repeat", "timeout", "html", "pytest_cov", "sugar", "hypothesispytest")
 REWARDS = """

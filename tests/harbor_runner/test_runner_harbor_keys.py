@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from pytest_metricbench.bases import Role
 from pytest_metricbench.definition.fields import role_of
-from pytest_metricbench.runners import harbor_found
-from pytest_metricbench.runners.harbor import HarborRunner
+from pytest_metricbench.runners.harbor import found as harbor_found
+from pytest_metricbench.runners.harbor.runner import HarborRunner
 
 
 def refusal(folder: Path, **keys: object) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from harbor_runner_lab import left, make_runner, request_for, run, seen, write_dataset, write_stand_in, write_task
 
+from pytest_metricbench import processes
 from pytest_metricbench.contracts import Outcome
-from pytest_metricbench.runners import harbor_process
+from pytest_metricbench.runners.harbor import runner as harbor_runner
 
 VARIANT = {"agent": "oracle"}
 
@@ -157,7 +158,7 @@ def test_an_interpreter_runs_harbor_as_a_module(tmp_path):
 
 
 def test_no_two_attempts_share_a_name(tmp_path):
-    from pytest_metricbench.runners.harbor_config import job_name
+    from pytest_metricbench.runners.harbor.config import job_name
 
     one = request_for(tmp_path, VARIANT)
     names = {
@@ -323,7 +324,7 @@ def test_past_the_limit_it_is_asked_to_end_and_the_agent_died(tmp_path):
 
 
 def test_past_the_limit_without_a_result_nothing_is_known(tmp_path, monkeypatch):
-    monkeypatch.setattr(harbor_process, "GRACE", 0.3)
+    monkeypatch.setattr(harbor_runner, "GRACE", 0.3)
     ended = outcome(tmp_path, "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", timeout=0.5)
     message = "the trial ran longer than 0.5 s and was stopped before it had a result"
     assert ended == Outcome.unmeasured("TimeOut", message, "setup")
@@ -378,7 +379,7 @@ def test_what_it_leaves_running_is_killed(tmp_path):
 
 
 def test_what_prints_without_end_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(harbor_process, "OUTPUT_LIMIT", 1 << 20)
+    monkeypatch.setattr(processes, "OUTPUT_LIMIT", 1 << 20)
     ended = outcome(tmp_path, "while True: print('x' * 100000)")
     assert ended.kind == "unmeasured"
     assert "which is the limit" in ended.error.message

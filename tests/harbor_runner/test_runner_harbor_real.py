@@ -25,7 +25,8 @@ from harbor_runner_lab import (
 )
 
 from pytest_metricbench.contracts import Outcome
-from pytest_metricbench.runners import harbor_in_process, harbor_process
+from pytest_metricbench.runners.harbor import in_process as harbor_in_process
+from pytest_metricbench.runners.harbor import runner as harbor_runner
 
 pytestmark = [
     pytest.mark.harbor,
@@ -215,7 +216,7 @@ def test_the_limit_of_the_runner(folder, way):
 
 def test_an_agent_that_does_not_let_itself_be_cancelled(folder, way, monkeypatch):
     monkeypatch.setattr(harbor_in_process, "_UNTIL_FORCED", 0.5)
-    monkeypatch.setattr(harbor_process, "GRACE", 3.0)
+    monkeypatch.setattr(harbor_runner, "GRACE", 3.0)
     began = time.monotonic()
     outcome = trial(folder, way, {"block": 60}, timeout=4.0)
     assert time.monotonic() - began < 15

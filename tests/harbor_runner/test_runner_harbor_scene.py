@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_metricbench.runners.harbor_in_process import Scene, _on
+from pytest_metricbench.runners.harbor.in_process import Scene, _on
 
 
 def scene(folder: Path, *roots: Path, **variables: str) -> Scene:

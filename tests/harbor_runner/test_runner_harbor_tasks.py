@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.definition.ids import id_problem
-from pytest_metricbench.runners.harbor_tasks import HarborTasks, folder_files
+from pytest_metricbench.runners.harbor.tasks import HarborTasks, folder_files
 from pytest_metricbench.sources import SourceError
 
 

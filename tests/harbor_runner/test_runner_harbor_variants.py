@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pytest_metricbench.runners.harbor_variants import HarborVariant, inherited, read_servers
+from pytest_metricbench.runners.harbor.variants import HarborVariant, inherited, read_servers
 from pytest_metricbench.sources import SourceError
 
 AGENT = """\

@@ -10,7 +10,7 @@ from helix_lab import SCORED, Ask, Make, Perform
 from helix_server import HelixServer
 
 from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
-from pytest_metricbench.runners.helix import HelixRunner
+from pytest_metricbench.runners.helix.runner import HelixRunner
 
 collect_ignore_glob = [] if importlib.util.find_spec("httpx") else ["test_*.py"]
 """Nothing of this runs without the client: ``pip install 'pytest-metricbench[helix]'``."""
@@ -85,4 +85,4 @@ def perform(make: Make, ask: Ask) -> Perform:
 @pytest.fixture(autouse=True)
 def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tries follow one another sooner than a real server would want it."""
-    monkeypatch.setattr("pytest_metricbench.runners.helix_client.LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("pytest_metricbench.runners.helix.client.LONGEST_PAUSE", 0.01)

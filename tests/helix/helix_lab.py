@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from pytest_metricbench.contracts import AttemptRequest, Outcome
-from pytest_metricbench.runners.helix import HelixRunner
+from pytest_metricbench.runners.helix.runner import HelixRunner
 
 SCORED = """printf '{"scores": {"reward": 1.0}}' > response.json"""
 Make = Callable[..., HelixRunner]

@@ -13,8 +13,8 @@ from helix_server import ENDED, NAME, HelixServer
 
 from pytest_metricbench.contracts import AttemptRequest
 from pytest_metricbench.runners.command import CommandRunner
-from pytest_metricbench.runners.helix import HelixRunner, _job_name
-from pytest_metricbench.runners.helix_client import HelixClient
+from pytest_metricbench.runners.helix.client import HelixClient
+from pytest_metricbench.runners.helix.runner import HelixRunner, _job_name
 
 
 def begin(runner: HelixRunner, requests: list[AttemptRequest]) -> None:
@@ -274,7 +274,7 @@ def test_a_name_that_is_taken_by_something_else(make: Make, ask: Ask, server: He
 
 
 def test_names_come_to_an_end(make: Make, ask: Ask, server: HelixServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_metricbench.runners.helix_jobs.GENERATIONS", 3)
+    monkeypatch.setattr("pytest_metricbench.runners.helix.jobs.GENERATIONS", 3)
     for _ in range(3):
         request = ask()
         assert make(keep_jobs=True).run(request, request.workspace).kind == "scored"

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pytest_metricbench.runners import helix_job
+from pytest_metricbench.runners.helix import job as helix_job
 
 PROGRAM = Path(helix_job.__file__)
 Seen = list[tuple[str, str, dict[str, str], bytes]]

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.definition.fields import role_of
-from pytest_metricbench.runners import helix_forms
-from pytest_metricbench.runners.helix import HelixRunner
+from pytest_metricbench.runners.helix import forms as helix_forms
+from pytest_metricbench.runners.helix.runner import HelixRunner
 
 KEYS: dict[str, Any] = {
     "base_url": "http://127.0.0.1:18080",

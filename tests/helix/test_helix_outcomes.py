@@ -175,7 +175,7 @@ def test_a_job_that_somebody_cancels_is_unmeasured(make: Make, ask: Ask, server:
 
 
 def test_a_workspace_that_is_too_large_stays_there(perform: Perform, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_metricbench.runners.helix.WORKSPACE_LIMIT", 1000)
+    monkeypatch.setattr("pytest_metricbench.runners.helix.runner.WORKSPACE_LIMIT", 1000)
     outcome = perform(f"{SCORED}; head -c 3000 /dev/zero > big; echo seen")
     assert error_of(outcome) == ("unmeasured", "WorkspaceTooLarge", "agent")
     assert "at most 1000 are handed back" in message_of(outcome)

@@ -10,12 +10,12 @@ from helix_server import HelixServer
 from test_helix_sessions import REGISTER, without_others
 
 from pytest_metricbench.runners import BUILTIN
-from pytest_metricbench.runners.helix import HelixRunner
-from pytest_metricbench.runners.helix_forms import Executor
-from pytest_metricbench.runners.helix_results import WORKSPACE_LIMIT
+from pytest_metricbench.runners.helix.forms import Executor
+from pytest_metricbench.runners.helix.results import WORKSPACE_LIMIT
+from pytest_metricbench.runners.helix.runner import HelixRunner
 
 PAGE = Path(__file__).parents[2].joinpath("docs", "helix.md").read_text("utf-8")
-CODE = Path(__file__).parents[2].joinpath("pytest_metricbench", "runners")
+CODE = Path(__file__).parents[2].joinpath("pytest_metricbench", "runners", "helix")
 
 
 def blocks(language: str) -> list[str]:
@@ -55,7 +55,7 @@ def test_every_key_is_on_the_page_with_its_default() -> None:
 
 
 def test_every_kind_of_error_is_on_the_page() -> None:
-    sources = [path.read_text("utf-8") for path in CODE.glob("helix*.py")]
+    sources = [path.read_text("utf-8") for path in CODE.glob("*.py")]
     kinds = {kind for source in sources for kind in re.findall(r'(?:HelixError|unmeasured)\(\s*"(\w+)"', source)}
     kinds |= set(re.findall(r'"(JobCancelled|ResultMissing|JobFailed)"', "".join(sources)))
     rare = {"MissingVariableError", "SentFileError", "TooManyJobs", "UnexpectedAnswer", "ResultTooLarge"}

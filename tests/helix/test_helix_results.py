@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_metricbench.runners import helix_results
-from pytest_metricbench.runners.helix_results import Report, ResultError, unpack
+from pytest_metricbench.runners.helix import results as helix_results
+from pytest_metricbench.runners.helix.results import Report, ResultError, unpack
 
 REPORT = {
     "metricbench": 1,

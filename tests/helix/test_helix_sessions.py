@@ -34,7 +34,7 @@ reward = float(pathlib.Path("said.txt").read_text() == "yes")
 pathlib.Path("response.json").write_text(json.dumps({"scores": {"reward": reward}}))
 """
 REGISTER = """\
-from pytest_metricbench.runners.helix import HelixRunner
+from pytest_metricbench.runners.helix.runner import HelixRunner
 
 
 def pytest_metricbench_runners():

@@ -151,7 +151,7 @@ def test_a_slow_server_is_waited_for(perform: Perform, server: HelixServer) -> N
 def test_a_slow_answer_ends_with_the_clock(
     perform: Perform, server: HelixServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_metricbench.runners.helix_client.ANSWER_TIME", 0.2)
+    monkeypatch.setattr("pytest_metricbench.runners.helix.client.ANSWER_TIME", 0.2)
     server.fail("POST", "/jobs$", "slow", value=1)
     outcome = perform(transport_retries=0)
     assert error_of(outcome) == ("unmeasured", "HelixUnreachable", "setup")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from helix_lab import Ask, error_of, message_of
 
-from pytest_metricbench.runners.helix import HelixRunner
+from pytest_metricbench.runners.helix.runner import HelixRunner
 
 URL = os.environ.get("METRICBENCH_HELIX_URL")
 pytestmark = [

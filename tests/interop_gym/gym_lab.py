@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_metricbench.interop import gym
 from pytest_metricbench.interop.counted_notes import counted_note
+from pytest_metricbench.interop.gym import reading as gym
 from pytest_metricbench.interop.recordings import ReadOptions, Recordings
 
 Row = dict[str, Any]

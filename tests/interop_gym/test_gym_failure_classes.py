@@ -3,7 +3,7 @@
 import pytest
 from gym_lab import GymLab, failure, kinds, notes, planned, result
 
-from pytest_metricbench.interop.gym_failures import BLAMELESS_STAGES, FAILURE_CLASSES, judged
+from pytest_metricbench.interop.gym.failures import BLAMELESS_STAGES, FAILURE_CLASSES, judged
 from pytest_metricbench.interop.recordings import RecordingError
 
 REGISTERED_IN_GYM = (

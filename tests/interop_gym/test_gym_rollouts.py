@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import NOT_RECORDED
-from pytest_metricbench.interop import gym
+from pytest_metricbench.interop.gym import reading as gym
 from pytest_metricbench.interop.recordings import ReadOptions
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_metricbench.interop import harbor_jobs
+from pytest_metricbench.interop.harbor import jobs as harbor_jobs
 from pytest_metricbench.interop.recordings import ReadOptions, Recording, RecordingError, Recordings
 
 SAMPLES: Final = Path(__file__).parent / "samples" / "jobs"

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import AttemptError, AttemptRecord
-from pytest_metricbench.interop.harbor_results import HarborResultError
-from pytest_metricbench.interop.harbor_stats import (
+from pytest_metricbench.interop.harbor.results import HarborResultError
+from pytest_metricbench.interop.harbor.stats import (
     CountedTrial,
     counted_record,
     counted_trial,

@@ -13,8 +13,8 @@ from harbor_lab import SAMPLES, HarborLab, read_sample, result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_metricbench.interop.harbor_jobs import read
-from pytest_metricbench.interop.harbor_stats import counted_trial, dataset_stats
+from pytest_metricbench.interop.harbor.jobs import read
+from pytest_metricbench.interop.harbor.stats import counted_trial, dataset_stats
 from pytest_metricbench.interop.recorded_cases import build_case
 from pytest_metricbench.interop.recordings import ReadOptions, RecordingError
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_metricbench.interop.harbor_exceptions import RULES, ExceptionRule, rule_for
+from pytest_metricbench.interop.harbor.exceptions import RULES, ExceptionRule, rule_for
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "harbor.md"
 VERIFIED: Final = {(True, True): "both", (False, True): "0.26", (True, False): "0.25", (False, False): "no", None: "-"}

@@ -15,8 +15,8 @@ from typing import Final
 import pytest
 from harbor_lab import SAMPLES, kinds
 
-from pytest_metricbench.interop.harbor_jobs import read
-from pytest_metricbench.interop.harbor_stats import counted_trial, stats_by_group
+from pytest_metricbench.interop.harbor.jobs import read
+from pytest_metricbench.interop.harbor.stats import counted_trial, stats_by_group
 from pytest_metricbench.interop.recordings import ReadOptions, Recordings
 
 pytestmark = pytest.mark.slow

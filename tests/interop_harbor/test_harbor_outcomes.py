@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import Outcome
-from pytest_metricbench.interop.harbor_exceptions import RULES, rule_for, rules_version
-from pytest_metricbench.interop.harbor_results import HarborResultError, trial_outcome
+from pytest_metricbench.interop.harbor.exceptions import RULES, rule_for, rules_version
+from pytest_metricbench.interop.harbor.results import HarborResultError, trial_outcome
 
 ONE, ZERO = {"reward": 1.0}, {"reward": 0.0}
 

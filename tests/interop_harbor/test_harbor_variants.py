@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.definition.ids import derive_id
-from pytest_metricbench.interop.harbor_variants import (
+from pytest_metricbench.interop.harbor.variants import (
     agent_settings,
     describe_settings,
     name_variants,

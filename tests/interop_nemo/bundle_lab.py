@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_metricbench.interop.nemo_bundles import read
+from pytest_metricbench.interop.nemo.bundles import read
 from pytest_metricbench.interop.recordings import ReadOptions, Recording, Recordings
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from bundle_lab import SAMPLES, Lab, Trial, edit_json, edit_row, write_rows
 
-from pytest_metricbench.interop import nemo_content, nemo_files
-from pytest_metricbench.interop.nemo_bundles import read
+from pytest_metricbench.interop.nemo import content as nemo_content
+from pytest_metricbench.interop.nemo import files as nemo_files
+from pytest_metricbench.interop.nemo.bundles import read
 from pytest_metricbench.interop.recordings import ReadOptions, RecordingError
 
 AGAIN = "write the bundle again, or take it out of what is read"

@@ -17,7 +17,7 @@ import pytest_metricbench.opening
 import pytest_metricbench.scheduling
 import pytest_metricbench.session  # noqa: F401
 from pytest_metricbench import stages
-from pytest_metricbench.interop.nemo_writing import write_bundles
+from pytest_metricbench.interop.nemo.writing import write_bundles
 
 OTHER_PLUGINS = (
     *("randomly", "rerunfailures", "repeat", "timeout", "html", "html_fixtures", "metadata", "pytest_cov", "sugar"),

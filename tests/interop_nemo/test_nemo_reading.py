@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from bundle_lab import MISSING, SAMPLES, Lab, MetricFailedError, Trial, diagnostic, edit_json, edit_row, notes, told
 
-from pytest_metricbench.interop.nemo_bundles import read
-from pytest_metricbench.interop.nemo_outcomes import DECISIONS, Decision
+from pytest_metricbench.interop.nemo.bundles import read
+from pytest_metricbench.interop.nemo.outcomes import DECISIONS, Decision
 from pytest_metricbench.interop.recordings import ReadOptions
 
 NOT_ZERO: Decision = "crash scored as zero unmeasured"

@@ -21,8 +21,9 @@ from record_lab import AGENT, DIED, JUDGE, UNMEASURED, Given, experiment_of, sco
 
 from pytest_metricbench.analysis.outcomes import passes
 from pytest_metricbench.analysis.pass_at_k import mean_over_tasks, pass_at_k
-from pytest_metricbench.interop import harbor_jobs, nemo_bundles
-from pytest_metricbench.interop.nemo_writing import write_bundles
+from pytest_metricbench.interop.harbor import jobs as harbor_jobs
+from pytest_metricbench.interop.nemo import bundles as nemo_bundles
+from pytest_metricbench.interop.nemo.writing import write_bundles
 from pytest_metricbench.interop.recordings import ReadOptions, Recording
 
 pytestmark = [pytest.mark.upstream, pytest.mark.slow]

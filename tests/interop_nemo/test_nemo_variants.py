@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from bundle_lab import SAMPLES, Lab, Trial, notes
 
-from pytest_metricbench.interop.nemo_bundles import read
+from pytest_metricbench.interop.nemo.bundles import read
 from pytest_metricbench.interop.recordings import ReadOptions, RecordingError
 
 ONE = [Trial("t", "t:model", {"m.s": 1.0})]

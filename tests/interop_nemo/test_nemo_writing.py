@@ -13,10 +13,10 @@ from record_lab import AGENT, DIED, JUDGE, UNMEASURED, Given, experiment_of, sco
 
 from pytest_metricbench.contracts import NOT_RECORDED, AttemptError, AttemptRecord
 from pytest_metricbench.definition.experiment import Task
-from pytest_metricbench.interop.nemo_bundles import read
-from pytest_metricbench.interop.nemo_summary import compensated_sum, range_score, sdk_pass_at_k
-from pytest_metricbench.interop.nemo_trials import BundleError
-from pytest_metricbench.interop.nemo_writing import write_bundles
+from pytest_metricbench.interop.nemo.bundles import read
+from pytest_metricbench.interop.nemo.summary import compensated_sum, range_score, sdk_pass_at_k
+from pytest_metricbench.interop.nemo.trials import BundleError
+from pytest_metricbench.interop.nemo.writing import write_bundles
 from pytest_metricbench.interop.recordings import ReadOptions
 
 FILES = ["metadata.json", "run.json", "scores.jsonl", "summary.json", "tasks.jsonl", "trials.jsonl"]

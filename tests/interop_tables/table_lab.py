@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_metricbench.interop import tables
 from pytest_metricbench.interop.counted_notes import counted_note
 from pytest_metricbench.interop.recordings import ReadOptions, Recordings
+from pytest_metricbench.interop.table import reading as tables
 
 
 class TableLab:

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 from table_lab import TableLab
 
-from pytest_metricbench.interop import table_rows
+from pytest_metricbench.interop.table import rows as table_rows
 
 SAVE = "save it as CSV in UTF-8, or as JSONL"
 HEAD = b"task,reward\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pytest_metricbench.interop import tables
 from pytest_metricbench.interop.recordings import ReadOptions
-from pytest_metricbench.interop.table_columns import Columns, read_columns
+from pytest_metricbench.interop.table import reading as tables
+from pytest_metricbench.interop.table.columns import Columns, read_columns
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tables.md").read_text("utf-8")
 

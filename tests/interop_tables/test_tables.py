@@ -4,8 +4,8 @@ import pytest
 from table_lab import TableLab, notes, rows, said
 
 from pytest_metricbench.definition.ids import derive_id
-from pytest_metricbench.interop import tables
 from pytest_metricbench.interop.recordings import RecordedTask
+from pytest_metricbench.interop.table import reading as tables
 
 PLAIN = """\
 variant,task,trial_id,reward

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import Outcome
+from pytest_metricbench.definition.experiment import Note
 from pytest_metricbench.interop.recorded_cases import build_case, lock_state
 from pytest_metricbench.interop.recordings import (
-    Note,
     RecordedTask,
     RecordedVariant,
     Recording,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from recorded_lab import RecordedLab, last_line, without
 
-from pytest_metricbench.interop.harbor_stats import stats_by_group, stored_trials
+from pytest_metricbench.interop.harbor.stats import stats_by_group, stored_trials
 from pytest_metricbench.runners.recorded import FORMS
 from pytest_metricbench.stages import open_store
 

@@ -1,0 +1,76 @@
+"""Diffs of texts and params: they lead from the baseline to the mutant, whatever the two are."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_metricbench.generating.diffs import changed_texts, params_diff, params_text, unified_diff, without_positions
+from pytest_metricbench.suite.patches import PatchError
+
+LINES = st.lists(
+    st.sampled_from(
+        ["", " ", "a", "b", "- x", "+ y", "--- a/z", "@@ -1 +1 @@", "\\ no", "\ta", "caf\xe9", "\x0c\u2028"]
+    )
+)
+TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**12), 10**12),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x7f\x00"), max_size=12),
+    st.sampled_from(
+        ["no", "1e3", "12:30:00", "=", "a\nb\n", "a\n\n", " a\n b", "2020-01-01", "~", "1_000", "{x}", "# x", "x\r\ny"]
+    ),
+)
+PARAMS = st.dictionaries(
+    st.text(min_size=1, max_size=6),
+    st.recursive(
+        SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(old=TEXTS, new=TEXTS)
+def test_the_diff_of_two_texts_makes_one_of_the_other(old, new):
+    diff = unified_diff("a b.md", old, new)
+    if old == new:
+        assert diff == ""
+        return
+    files, params = changed_texts(diff, {"a b.md": old}.__getitem__, "")
+    assert files == {"a b.md": new}
+    assert params is None
+
+
+@settings(max_examples=300, deadline=None)
+@given(old=PARAMS, new=PARAMS)
+def test_the_diff_of_two_params_makes_one_of_the_other(old, new):
+    diff = params_diff(old, new)
+    if params_text(old) == params_text(new):
+        assert diff == ""
+        return
+    files, params = changed_texts(diff, {}.__getitem__, params_text(old))
+    assert files == {}
+    assert params == new
+    assert repr(params) == repr(new)  # 1, 1.0 and true are three values
+
+
+def test_line_ends_of_the_file_are_kept():
+    diff = unified_diff("p.md", "a\nb\nc\n", "a\nB\nc\n")
+    assert changed_texts(diff, {"p.md": "a\r\nb\r\nc\r\n"}.__getitem__, "")[0] == {"p.md": "a\r\nB\r\nc\r\n"}
+
+
+def test_a_diff_that_does_not_fit_is_refused():
+    diff = unified_diff("p.md", "a\nb\n", "a\nc\n")
+    with pytest.raises(PatchError, match=r"line 2 of p.md is 'x', the patch expects 'b'"):
+        changed_texts(diff, {"p.md": "a\nx\n"}.__getitem__, "")
+
+
+def test_without_positions_a_diff_stays_the_same_when_lines_are_added_above():
+    old, new = "a\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n"
+    above = "".join(f"{number}\n" for number in range(9))
+    one, other = unified_diff("p", old, new), unified_diff("p", above + old, above + new)
+    assert one != other
+    assert without_positions(one).splitlines()[3:] == without_positions(other).splitlines()[3:]
