@@ -17,13 +17,15 @@ from pytest_metricbench import coverage, runners
 from pytest_metricbench.ahead import Planned
 from pytest_metricbench.attempts import NotCachedError
 from pytest_metricbench.bases import CoverageSystem, Runner
+from pytest_metricbench.budget import AllowanceError, BudgetReachedError
 from pytest_metricbench.contracts import AttemptRecord
 from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.problems import DefinitionError
-from pytest_metricbench.definition.scoring import status
-from pytest_metricbench.ordering import Order
-from pytest_metricbench.reporting.junit import attempt_properties
+from pytest_metricbench.definition.scoring import policy_at, status
+from pytest_metricbench.generating.base import Makers
+from pytest_metricbench.generating.builtin import MakerError, known_makers
+from pytest_metricbench.reporting.junit import attempt_properties, identity_properties
 from pytest_metricbench.runs import Bench
 from pytest_metricbench.sharding import Shard, read_durations, shards
 from pytest_metricbench.store.layout import STORE_FOLDER
@@ -31,6 +33,8 @@ from pytest_metricbench.wire import to_wire
 
 LEARNED: Final = "metricbench"
 """The attribute of a test report that carries what an attempt learned: JSON from a worker, then its word."""
+LEFT: Final = "left"
+"""The word of an attempt that was not started since the budget of this run was spent; its limit follows a colon."""
 
 
 class AttemptUnmeasuredError(Exception):
@@ -109,6 +113,7 @@ class Benches:
             path,
             runners=_by_kind(runners.BUILTIN, hooks.pytest_metricbench_runners(), Runner),
             systems=_by_kind(coverage.BUILTIN, hooks.pytest_metricbench_coverage_systems(), CoverageSystem),
+            makers=_makers(hooks),
             targets=self._targets,
             renew_lock=config.getoption("metricbench_lock"),
             cached_only=bool(cached_by(config)),
@@ -149,6 +154,18 @@ def _by_kind(builtin: Mapping[str, type[Any]], given: Iterable[Iterable[type[Any
                 raise pytest.UsageError(f"metricbench: the kind {kind!r} of {where} is taken by {other}; rename one")
             known[kind] = cls
     return known
+
+
+def _makers(hooks: Any) -> Makers:
+    """The generators of mutants and operators over texts, built in and from plugins.
+
+    Raises:
+        UsageError: a plugin gives something else, or a name that is taken.
+    """
+    try:
+        return known_makers(hooks.pytest_metricbench_generators(), hooks.pytest_metricbench_text_operators())
+    except MakerError as error:
+        raise pytest.UsageError(f"metricbench: {error}") from None
 
 
 # ---------------------------------------------------------------- collectors
@@ -266,23 +283,35 @@ class AttemptItem(pytest.Item):
         Raises:
             AttemptUnmeasuredError: nothing is known about it.
             NotCachedError: it would have to run, and nothing may.
+            AllowanceError: nobody knows whether the budget allows it.
+            Skipped: pytest's own, for an attempt that is left for the next run.
         """
         spec = self.spec
         self.learned = None
-        performed = spec.bench.attempts.perform(spec.case, spec.variant, spec.task, spec.slot)
+        has_junit = bool(self.config.getoption("xmlpath", None))
+        if has_junit:
+            self.user_properties[:] = identity_properties(spec.key)
+        try:
+            performed = spec.bench.perform(spec.case, spec.variant, spec.task, spec.slot)
+        except BudgetReachedError as reached:
+            self.learned = f"{LEFT}:{reached}"
+            if has_junit:
+                self.user_properties.append(("outcome", LEFT))
+            reason = f"the budget of {reached} was reached: left for the next run"
+            raise pytest.skip.Exception(reason, _use_item_location=True) from None
         record = performed.record
-        word = status(spec.bench.experiment.score, record)
+        word = status(policy_at(spec.bench.experiment.score, spec.task), record)
         deliver = spec.bench.deliver
         self.learned = to_wire(word, performed.new) if deliver is None else deliver(spec.key, performed, word)
-        if self.config.getoption("xmlpath", None):
-            self.user_properties[:] = attempt_properties(record, word)
+        if has_junit:
+            self.user_properties += attempt_properties(record, word)
         if word == "unmeasured":
             raise AttemptUnmeasuredError(record, spec.bench.layout.left_by(record))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What went wrong, in which phase, and where the rest is; tracebacks only for faults that are ours."""
         error = excinfo.value
-        if isinstance(error, NotCachedError):
+        if isinstance(error, NotCachedError | AllowanceError):
             return f"not measured: {error}"
         if not isinstance(error, AttemptUnmeasuredError):
             return super().repr_failure(excinfo, style)
@@ -365,7 +394,7 @@ class ItemReports:
                 spec = item.spec
                 planned.setdefault(spec.bench, []).append(Planned(spec.case, spec.variant, spec.task, spec.slot))
         for bench, attempts in planned.items():
-            bench.attempts.expect(attempts)
+            bench.expect(attempts)
 
     def pytest_sessionfinish(self) -> None:
         """End what was begun before its turn and never asked for."""
@@ -390,34 +419,3 @@ def _register_marks(config: pytest.Config, experiment: Experiment) -> None:
     known = {line.partition(":")[0].partition("(")[0].strip() for line in config.getini("markers")}
     for tag in sorted(tags - known):
         config.addinivalue_line("markers", f"{tag}: a tag of the experiment {experiment.name}")
-
-
-def sort_items(items: list[pytest.Item]) -> None:
-    """Put our items in the order of a run, among the places they take; others stay where they are."""
-    places = [index for index, item in enumerate(items) if isinstance(item, AttemptItem)]
-    ours = [item for index in places if isinstance(item := items[index], AttemptItem)]
-    orders = {bench: Order(bench.stored or {}) for bench in {item.spec.bench for item in ours}}
-    if all(type(bench.experiment.runner).affinity is Runner.affinity for bench in orders):
-        ours.sort(key=lambda item: orders[item.spec.bench].rank(item.spec.key))
-    else:
-        ours = _in_groups(ours, orders)
-    for index, item in zip(places, ours, strict=True):
-        items[index] = item
-
-
-def _in_groups(ours: list[AttemptItem], orders: Mapping[Bench, Order]) -> list[AttemptItem]:
-    """In the order of a run, attempts that share a costly set-up one after the other."""
-    ranks = {item: orders[item.spec.bench].rank(item.spec.key) for item in ours}
-    groups = {item: _group(item) for item in ours}
-    leads: dict[Any, tuple[int, float]] = {}
-    for item in ours:
-        leads[groups[item]] = min(ranks[item], leads.get(groups[item], ranks[item]))
-    first = {group: position for position, group in enumerate(leads)}
-    return sorted(ours, key=lambda item: (*leads[groups[item]], first[groups[item]], ranks[item]))
-
-
-def _group(item: AttemptItem) -> tuple[Any, ...]:
-    """What stays together in the order of a run: baseline or mutant attempts that share a costly set-up."""
-    spec = item.spec
-    key = spec.bench.experiment.runner.affinity(*spec.key[:3])
-    return (item,) if key is None else (spec.bench, spec.variant.kind, key)

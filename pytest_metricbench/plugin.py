@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from pytest_metricbench.session import Controller
 
 SUFFIXES: Final = (".yml", ".yaml")
-_CHECKED: Final = ("shard", "durations", "merge", "cached_only", "cached_attempts", "nemo_bundle")
+_CHECKED: Final = (
+    *("shard", "durations", "merge", "cached_only", "cached_attempts"),
+    *("nemo_bundle", "markdown", "codequality", "html"),
+)
 """Options that are checked before anything runs."""
+SHOWN: Final = ("survivors", "matrix", "tasks", "attempts", "plan")
+"""What ``--metricbench-show`` shows."""
 DEFAULT_FILES: Final = ["experiment.yml", "*.experiment.yml"]
 
 
@@ -26,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; each is explained in ``docs/usage.md``."""
     group = parser.getgroup("metricbench", "metricbench: benchmark cases as tests")
     _add_run_options(group)
+    _add_show_option(group)
     _add_output_options(group)
     _add_machine_options(group)
     parser.addini(
@@ -77,12 +83,42 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
     )
 
 
+def _add_show_option(group: pytest.OptionGroup) -> None:
+    """What is shown in place of a run."""
+    group.addoption(
+        "--metricbench-show",
+        choices=SHOWN,
+        metavar="|".join(SHOWN),
+        help="Print that part of what the store holds, or the plan of a run, and end without running anything",
+    )
+
+
 def _add_output_options(group: pytest.OptionGroup) -> None:
     """What is written beside the store."""
     group.addoption(
         "--metricbench-nemo-bundle",
         metavar="DIR",
         help="Write one NeMo evaluator bundle a variant below this folder",
+    )
+    group.addoption(
+        "--metricbench-html",
+        metavar="FILE",
+        help="Write the report as one page of HTML (needs pip install 'pytest-metricbench[report]')",
+    )
+    group.addoption(
+        "--metricbench-compare",
+        metavar="STORE_OR_SUMMARY",
+        help="Say what changed against an earlier run: its store, or its summary.json",
+    )
+    group.addoption(
+        "--metricbench-markdown",
+        metavar="FILE",
+        help="Write the answer as Markdown; it is added to $GITHUB_STEP_SUMMARY by itself where that is set",
+    )
+    group.addoption(
+        "--metricbench-codequality",
+        metavar="FILE",
+        help="Write survivors and gates that do not hold as a GitLab code quality report",
     )
 
 
@@ -128,12 +164,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Write locks and end, where that is asked for."""
-    if not config.getoption("metricbench_lock"):
-        return None
-    from pytest_metricbench.opening import write_locks
+    """Write locks and end, or have the session show something and run nothing, where that is asked for."""
+    if config.getoption("metricbench_lock"):
+        from pytest_metricbench.opening import write_locks
 
-    return write_locks(config, _named_files(config))
+        return write_locks(config, _named_files(config))
+    if config.getoption("metricbench_show"):
+        from pytest_metricbench.preview import prepare
+
+        prepare(config)
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -168,7 +208,7 @@ def pytest_collect_file(
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     """Start experiments before the first item, and measure coverage after the last unless the run was stopped."""
-    if session.config.option.collectonly or _is_worker(session.config) or _broken(session):
+    if _runs_nothing(session.config) or _is_worker(session.config) or _broken(session):
         return (yield)
     if (controller := _known_controller(session.config)) is not None:
         controller.before_loop()
@@ -176,6 +216,10 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     if (controller := _known_controller(session.config)) is not None:  # perhaps only since the workers collected
         controller.after_loop()
     return result
+
+
+def _runs_nothing(config: pytest.Config) -> bool:
+    return bool(config.option.collectonly or config.getoption("metricbench_show"))
 
 
 def _broken(session: pytest.Session) -> bool:

@@ -4,13 +4,29 @@ Whether it can be written is checked before anything runs; a run of hours does n
 """
 
 import os
+import shlex
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from pytest_metricbench.analysis.comparing_terms import ComparisonError
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summary import Summary
+from pytest_metricbench.definition.experiment import Experiment
+from pytest_metricbench.definition.fingerprints import Fingerprints
+from pytest_metricbench.earlier import EarlierRuns
+from pytest_metricbench.reporting.annotations import (
+    Annotation,
+    AnnotationError,
+    CodeQualityReport,
+    annotations,
+    asks_github,
+    github_lines,
+)
+from pytest_metricbench.reporting.html import HtmlError, check_html_possible, page_path, write_html
+from pytest_metricbench.reporting.html_origin import origin_of
+from pytest_metricbench.reporting.markdown_files import MarkdownError, MarkdownWriter
 
 
 class PublishError(Exception):
@@ -23,6 +39,18 @@ class Publisher:
     def __init__(self, config: pytest.Config) -> None:
         """Read the options; nothing is written yet."""
         self._bundles: Final = _path(config, "metricbench_nemo_bundle")
+        self._page: Final = _path(config, "metricbench_html")
+        self._command: Final = shlex.join(["pytest", *map(str, config.invocation_params.args)])
+        self._start: Final = config.invocation_params.dir
+        self._markdown: Final = MarkdownWriter(_path(config, "metricbench_markdown"), os.environ)
+        report = _path(config, "metricbench_codequality")
+        self._root: Final = _repository_root(config)
+        self._quality: Final = None if report is None else CodeQualityReport(report, self._root)
+        named: str | None = config.getoption("metricbench_compare")
+        self._earlier: Final = EarlierRuns(self._start / named, named) if named else None
+        self._incomparable: Final[dict[str, str]] = {}
+        """Experiment -> why it turned out that it cannot be compared."""
+        self._found: Final[list[Annotation]] = []
 
     def check(self) -> None:
         """See that everything can be written.
@@ -32,22 +60,91 @@ class Publisher:
         """
         if self._bundles is not None:
             _require_folder("--metricbench-nemo-bundle", self._bundles)
+        try:
+            if self._page is not None:
+                check_html_possible(self._page)
+        except HtmlError as error:
+            raise PublishError(f"--metricbench-html: {error}") from None
+        try:
+            self._markdown.check()
+        except MarkdownError as error:
+            raise PublishError(f"--metricbench-markdown: {error}") from None
+        try:
+            if self._quality is not None:
+                self._quality.check()
+        except AnnotationError as error:
+            raise PublishError(f"--metricbench-codequality: {error}") from None
 
-    def publish(self, results: Results, summary: Summary) -> list[str]:
+    def begin(self, experiment: Experiment) -> None:
+        """Read what an experiment is to be compared with, before its store is opened: it may be the one that is read.
+
+        Raises:
+            PublishError: it cannot be read, or not be compared with what is about to run.
+        """
+        if self._earlier is not None:
+            try:
+                self._earlier.read(experiment)
+            except ComparisonError as error:
+                raise PublishError(f"--metricbench-compare: {error}") from None
+
+    def compare(self, experiment: Experiment, summary: Summary) -> Summary:
+        """The summary with what changed since the earlier run, where one was named."""
+        if self._earlier is None:
+            return summary
+        try:
+            return self._earlier.compare(experiment, summary)
+        except ComparisonError as error:  # the answer is written all the same; publishing says why it lacks that
+            self._incomparable[experiment.name] = f"--metricbench-compare: {error}"
+            return summary
+
+    def commands(self) -> list[str]:
+        """Lines that a GitHub runner reads from the output, on all that was published; none elsewhere."""
+        return github_lines(self._found, self._root) if asks_github(os.environ) else []
+
+    def publish(
+        self, results: Results, summary: Summary, path: Path, fingerprints: Fingerprints, *, several: bool
+    ) -> list[str]:
         """Write everything about one experiment; a sentence on each thing that was written.
+
+        ``fingerprints`` are the session's, which has read the experiment's files; ``several``: it is not the only
+        experiment of the session.
 
         Raises:
             PublishError: something of it could not be written; the rest was.
         """
-        said, failed = [], []
+        said, failed = [], [text for name, text in self._incomparable.items() if name == summary.experiment]
         if self._bundles is not None:
             try:
                 said.append(_write_bundles(self._bundles, results, summary))
             except PublishError as error:
                 failed.append(str(error))
+        try:
+            said += self._markdown.write(summary, os.path.relpath(path, self._start))
+        except MarkdownError as error:
+            failed.append(f"--metricbench-markdown: {error}")
+        found = annotations(results.experiment, summary)
+        self._found.extend(found)
+        if self._quality is not None:
+            try:
+                said.append(self._quality.write(summary.experiment, found))
+            except AnnotationError as error:
+                failed.append(f"--metricbench-codequality: {error}")
+        if self._page is not None:
+            page = page_path(self._page, summary.experiment, several=several)
+            try:
+                origin = origin_of(results, command=self._command, fingerprints=fingerprints)
+                write_html(page, results, summary, origin)
+                said.append(f"wrote {page}")
+            except HtmlError as error:
+                failed.append(f"--metricbench-html: {error}")
         if failed:
             raise PublishError("; ".join(failed))
         return said
+
+
+def _repository_root(config: pytest.Config) -> Path:
+    """Where CI systems start when they name files: what they say it is, else pytest's root."""
+    return Path(os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or config.rootpath)
 
 
 def _path(config: pytest.Config, option: str) -> Path | None:
@@ -72,8 +169,8 @@ def _write_bundles(folder: Path, results: Results, summary: Summary) -> str:
     if results.outside:
         count = f"{len(results.outside):,} attempts are" if len(results.outside) > 1 else "1 attempt is"
         return f"no evaluator bundle was written: {count} outside this part of the experiment"
-    from pytest_metricbench.interop.nemo_trials import BundleError
-    from pytest_metricbench.interop.nemo_writing import write_bundles
+    from pytest_metricbench.interop.nemo.trials import BundleError
+    from pytest_metricbench.interop.nemo.writing import write_bundles
 
     try:
         written = write_bundles(folder, results.experiment, results.attempts, primary=summary.settings.primary)

@@ -5,24 +5,25 @@ side, on the controller only. Neither knows pytest.
 """
 
 import os
-import platform
 import secrets
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from pytest_metricbench.ahead import Planned
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import summary_to_json
 from pytest_metricbench.answers import read_json_file
 from pytest_metricbench.attempts import Attempts, Performed
+from pytest_metricbench.budget import Allowance, AllowanceError, Budget, Spending, unpriced_note
+from pytest_metricbench.budgeted import BudgetedAttempts
 from pytest_metricbench.contracts import (
     AttemptError,
     AttemptKey,
@@ -31,10 +32,11 @@ from pytest_metricbench.contracts import (
     CoverageKey,
     CoverageRecord,
 )
-from pytest_metricbench.definition.experiment import BASELINE, Experiment
+from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment, Task, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.scoring import Status
+from pytest_metricbench.describing import description
 from pytest_metricbench.measuring import (
     DAMAGED,
     CoveragePlan,
@@ -44,6 +46,7 @@ from pytest_metricbench.measuring import (
     plan_coverage,
 )
 from pytest_metricbench.store.files import files_match
+from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.reading import read_store
 from pytest_metricbench.store.writing import StoreWriter
@@ -73,6 +76,17 @@ class Bench:
         self.cached: Final = cached
         self._retry_died: Final = retry_died
 
+    @property
+    def budget(self) -> Budget | None:
+        """What one run may spend; None where nothing may run anyway."""
+        return None if self.cached else self.experiment.budget
+
+    @property
+    def allowance(self) -> Allowance | None:
+        """What says whether another attempt may start; None where nothing limits it."""
+        is_limited = self.budget is not None and self.budget.limits
+        return Allowance(self.layout.root / "budget") if is_limited else None
+
     @cached_property
     def fingerprints(self) -> Fingerprints:
         """Of the experiment; reads every input file when first asked."""
@@ -89,6 +103,27 @@ class Bench:
             retry_died=self._retry_died,
             cached=self.cached,
         )
+
+    @cached_property
+    def _budgeted(self) -> BudgetedAttempts | None:
+        allowance = self.allowance
+        return None if allowance is None else BudgetedAttempts(self.attempts, self.experiment.runner, allowance)
+
+    def expect(self, planned: Iterable[Planned]) -> None:
+        """Say which attempts of this process come next, so that a runner may begin them before their turn."""
+        (self._budgeted or self.attempts).expect(planned)
+
+    def perform(self, case: Case, variant: Variant, task: Task, slot: int) -> Performed:
+        """Take an attempt from the store or make it, as the budget allows.
+
+        Raises:
+            BudgetReachedError: it would have to be made, and the budget of this run is spent.
+            AllowanceError: nobody knows what of the budget is left.
+            NotCachedError: it would have to be made, and nothing may.
+        """
+        if self._budgeted is None:
+            return self.attempts.perform(case, variant, task, slot)
+        return self._budgeted.perform(Planned(case, variant, task, slot))
 
     def close(self) -> None:
         """End what the runner has begun and nobody asks for any more."""
@@ -156,6 +191,11 @@ class ExperimentRun:
     notes: list[str] = field(default_factory=list)
     damaged: list[AttemptKey] = field(default_factory=list)
     """Attempts that ran again since files that they had left were missing or had changed."""
+    left: set[AttemptKey] = field(default_factory=set)
+    """Selected attempts that were not started since the budget of this run was spent."""
+    reached: str | None = None
+    """The limit of the budget that was reached, in words."""
+    spending: Spending = field(default_factory=Spending)
 
     @classmethod
     def begin(
@@ -167,6 +207,10 @@ class ExperimentRun:
             StoreError: the store cannot be written.
         """
         run = cls(bench, writer, selected, systems)
+        if bench.budget is not None:
+            run.spending.names = bench.budget.cost_scores
+            if bench.allowance is not None:
+                bench.allowance.open(bench.budget)
         for case, variant, task, slot in bench.experiment.attempts():
             key = (case.id, variant.id, task.id, slot)
             if key not in selected:
@@ -183,7 +227,7 @@ class ExperimentRun:
             run.notes.append(f"the old store is kept in {writer.kept_aside}")
         run._keep_lock()
         if not bench.cached:  # what was run is what the store says already
-            writer.write_experiment(_description(bench))
+            writer.write_experiment(description(bench.experiment, bench.fingerprints))
         return run
 
     def _keep_lock(self) -> None:
@@ -201,10 +245,19 @@ class ExperimentRun:
     def part(self) -> str | None:
         """What part of the experiment this is, in words; None for the whole."""
         declared = len(self.selected) + len(self.kept) + len(self.outside)
+        spent = f"the budget of {self.reached} was reached before {len(self.left):,} of them" if self.left else ""
         if not self.kept and not self.outside:
-            return None if self.systems is None else f"coverage of {', '.join(sorted(self.systems))} only"
+            coverage = f"coverage of {', '.join(sorted(self.systems))} only" if self.systems is not None else ""
+            selected = f"{declared:,} attempts" if spent else ""
+            return "; ".join(filter(None, (coverage, selected, spent))) or None
         taken = f", {len(self.kept)} more taken from the store" if self.kept else ""
-        return f"{len(self.selected)} of {declared} attempts selected{taken}"
+        selected = f"{len(self.selected)} of {declared} attempts selected"
+        return f"{selected}; {spent}{taken}" if spent else f"{selected}{taken}"
+
+    @property
+    def absent(self) -> AbstractSet[AttemptKey]:
+        """Attempts of the experiment that this run does not answer for, and that are not in the store."""
+        return self.outside | self.left
 
     def receive(self, key: AttemptKey, wire: str) -> str:
         """Keep what arrived of an attempt and give its word: passed, missed, died, unmeasured or reused.
@@ -235,11 +288,29 @@ class ExperimentRun:
             if known is not None and self._was_damaged(known, linked):
                 self.damaged.append(key)
             self.writer.add_attempt(linked)
+            self.spending.add(linked, ran_before=known is not None and known.trial_id == linked.trial_id)
             layout = self.writer.layout
             if known is not None and known.files and layout.left_by(known) != layout.left_by(linked):
                 self.writer.set_aside(known)
         self.arrived[key] = not records
+        if records:
+            self._heed_cost()
         return status if records else "reused"
+
+    def leave(self, key: AttemptKey, reached: str) -> None:
+        """Note that an attempt was not started since a limit of the budget, in words, was reached."""
+        self.left.add(key)
+        self.reached = self.reached or reached
+
+    def _heed_cost(self) -> None:
+        """Let no further attempt start once those of this run cost what they may."""
+        budget, allowance = self.bench.budget, self.bench.allowance
+        if budget is None or allowance is None or budget.cost is None or self.spending.assumed < budget.cost:
+            return
+        try:
+            allowance.end(f"cost {budget.cost:,g}")
+        except AllowanceError as error:
+            raise StoreError(str(error)) from None
 
     def _was_damaged(self, known: AttemptRecord, new: AttemptRecord) -> bool:
         """Whether an attempt ran again although nothing has changed but the files that it had left."""
@@ -258,13 +329,13 @@ class ExperimentRun:
 
     def missing(self) -> Iterator[AttemptKey]:
         """Selected attempts without an outcome."""
-        return (key for key in self.selected if key not in self.arrived)
+        return (key for key in self.selected if key not in self.arrived and key not in self.left)
 
     # ------------------------------------------------ coverage
 
     def expected_requests(self) -> int:
         """How many coverage requests this session will answer, as far as that can be told beforehand."""
-        outside = {(case, task) for case, variant, task, _ in self.outside if variant == BASELINE}
+        outside = {(case, task) for case, variant, task, _ in self.absent if variant == BASELINE}
         count = 0
         for case in self.bench.experiment.cases:
             subsets = [subset.tasks for subset in case.subsets] + [tuple(task.id for task in case.tasks)]
@@ -281,13 +352,15 @@ class ExperimentRun:
             self.writer.layout,
             self._attempts(),
             self.writer.contents.coverage,
-            outside=self.outside,
+            outside=self.absent,
             missing=tuple(self.missing()),
             systems=self.systems,
         )
         damaged = [" ".join(planned.key) for planned in plan.requests if planned.why == DAMAGED]
         if damaged and self.bench.cached != CACHED_ONLY:
             self._note_again("measured", damaged)
+        if self.left:
+            _leave_unmeasured(plan)
         self.coverage_absent.update(plan.absent)
         for planned in plan.requests:
             self.coverage_absent[planned.key] = "the run ended before it was measured"
@@ -328,28 +401,45 @@ class ExperimentRun:
             self._attempts(),
             self.coverage,
             self.coverage_absent,
-            self.outside,
+            self.absent,
             reused,
             self.part,
         )
 
-    def conclude(self, progress: Callable[[str], None] | None = None) -> tuple[Summary, Path]:
+    def conclude(
+        self,
+        progress: Callable[[str], None] | None = None,
+        compare: Callable[[Summary], Summary] | None = None,
+    ) -> tuple[Summary, Path]:
         """Analyse, and write the summary: as the whole answer only when every attempt has an outcome.
 
-        ``progress`` is told what is analysed, which can take a while.
+        ``progress`` is told what is analysed, which can take a while; ``compare`` adds what changed since an earlier
+        run.
 
         Raises:
             StoreError: the store cannot be written.
         """
         self._note_damage()
+        if (unpriced := unpriced_note(self.bench.budget, self.spending)) is not None:
+            self.notes.append(unpriced)
         summary = summarize(self.results(), progress)
-        partial = bool(self.outside) or next(self.missing(), None) is not None or self._lacks_coverage()
+        if compare is not None:
+            summary = compare(summary)
+        partial = bool(self.absent) or next(self.missing(), None) is not None or self._lacks_coverage()
         return summary, self.writer.write_summary(summary_to_json(summary), partial=partial)
 
     def _lacks_coverage(self) -> bool:
         experiment = self.bench.experiment
         requests = sum(len(case.subsets) + 1 for case in experiment.cases) * len(experiment.coverage)
         return len(self.coverage) < requests
+
+
+def _leave_unmeasured(plan: CoveragePlan) -> None:
+    """Measure nothing any more: what the store has stays in the plan."""
+    for planned in plan.requests:
+        if planned.kept is None:
+            plan.absent[planned.key] = "left for the next run, since the budget of this one was reached"
+    plan.requests[:] = [planned for planned in plan.requests if planned.kept is not None]
 
 
 def known_files(layout: Layout) -> dict[str, str]:
@@ -360,22 +450,3 @@ def known_files(layout: Layout) -> dict[str, str]:
     except (ContractError, TypeError, KeyError):
         return {}
     return {str(name): str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}
-
-
-def _description(bench: Bench) -> dict[str, Any]:
-    """What ``experiment.json`` says of a run."""
-    experiment = bench.experiment
-    tools = ("pytest-metricbench", "pytest", "pytest-xdist", "pydantic", "scipy", "numpy")
-    return {
-        "experiment": experiment.name,
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in tools}},
-        "digests": bench.fingerprints.summary(),
-        "subsets": {case.id: {subset.id: list(subset.tasks) for subset in case.subsets} for case in experiment.cases},
-    }
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None

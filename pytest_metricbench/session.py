@@ -21,20 +21,22 @@ import pytest
 from pytest_metricbench.analysis.reach import unreachable_warning
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.attempts import Performed
-from pytest_metricbench.collection import LEARNED, AttemptItem, benches, sort_items
-from pytest_metricbench.contracts import AttemptKey, CoverageRecord
+from pytest_metricbench.collection import LEARNED, LEFT, AttemptItem, benches
+from pytest_metricbench.contracts import AttemptKey
 from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.definition.scoring import Status
-from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.opening import load_conftests
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.publishing import Publisher, PublishError
-from pytest_metricbench.reporting.junit import coverage_properties
-from pytest_metricbench.reporting.progress import PassingText, Progress
+from pytest_metricbench.reporting.announcing import BUDGET_REACHED, budget_sentence, headline
+from pytest_metricbench.reporting.junit import suite_properties
+from pytest_metricbench.reporting.progress import PassingText, Progress, ProgressLine
+from pytest_metricbench.reporting.request_reports import COVERAGE, report_request
 from pytest_metricbench.reporting.words import Words
 from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
+from pytest_metricbench.sorting import sort_items
 from pytest_metricbench.staleness import stale_notice
 from pytest_metricbench.store.journal import DiskError, StoreError
 from pytest_metricbench.store.merging import merge_stores, store_in
@@ -43,9 +45,6 @@ from pytest_metricbench.wire import WireError
 
 STORE_FAILED: Final = 3
 """Exit status when a store cannot be written any more: the run is not the experiment's answer."""
-
-COVERAGE: Final = "coverage"
-"""Stands in a coverage request's node id where an attempt's has its variant; no variant may be called so."""
 
 
 def _refuse(error: Exception) -> NoReturn:
@@ -98,8 +97,9 @@ class Controller:
                     f"{bench.experiment.name!r} and would share the store {bench.layout.root}; rename one"
                 )
         try:
+            self._publisher.begin(bench.experiment)  # before: it may read the store that is opened
             writer = StoreWriter(bench.layout.root, fresh=self._config.getoption("metricbench_fresh"))
-        except StoreError as error:
+        except (StoreError, PublishError) as error:
             _refuse(error)
         self._writers[bench] = writer
         bench.stored = writer.contents.attempts
@@ -150,6 +150,14 @@ class Controller:
             self._requests += run.expected_requests()
         if self._runs:
             self._stop_in_order()
+            self._start_line()
+
+    def _start_line(self) -> None:
+        """Show how far the run is, where the output is a terminal."""
+        line = ProgressLine(self._config, LEARNED)
+        if line.is_wanted and not self._config.pluginmanager.has_plugin(ProgressLine.NAME):
+            line.begin(list(self._runs.values()), self.find)
+            self._config.pluginmanager.register(line, ProgressLine.NAME)
 
     def _tell_stale(self, bench: Bench, keys: set[AttemptKey]) -> None:
         """Say before anything is paid for again that saved attempts are stale, and since what has changed."""
@@ -219,7 +227,7 @@ class Controller:
 
     def header(self) -> list[str]:
         """A line for each named experiment: what it holds and where its store is."""
-        return [_headline(bench, self._config) for bench in benches(self._config)]
+        return [headline(bench, self._config.invocation_params.dir) for bench in benches(self._config)]
 
     # ------------------------------------------------ order
 
@@ -228,7 +236,7 @@ class Controller:
         """Open the stores and put the items in order; under pytest-xdist the scheduler does."""
         if self._distributed:
             return
-        if not config.option.collectonly:
+        if not config.option.collectonly and not config.getoption("metricbench_show"):
             for item in items:
                 if isinstance(item, AttemptItem):
                     self.open(item.spec.bench)
@@ -269,7 +277,10 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what an attempt learned, and leave its word on the report for whoever shows it."""
         wire = getattr(report, LEARNED, None)
-        if report.when != "call" or wire is None or (isinstance(wire, str) and not wire.startswith("{")):
+        if report.when != "call" or wire is None:
+            return
+        if isinstance(wire, str) and not wire.startswith("{"):
+            self._note_left(report, *wire.partition(":"))
             return
         found = self.find(report.nodeid)
         if found is None or found[0] not in self._runs:
@@ -284,6 +295,13 @@ class Controller:
             word = "unmeasured"
             self._stop(str(error))
         setattr(report, LEARNED, word)
+
+    def _note_left(self, report: pytest.TestReport, word: str, _: str, reached: str) -> None:
+        """Note that an attempt was not started, where that is what its word says."""
+        found = self.find(report.nodeid) if word == LEFT else None
+        if found is not None and found[0] in self._runs:
+            self._runs[found[0]].leave(found[1], reached)
+            setattr(report, LEARNED, LEFT)
 
     def _keep(self, run: ExperimentRun, key: AttemptKey, performed: Performed, status: Status) -> str:
         """Keep what an attempt of this process learned, at once."""
@@ -356,35 +374,9 @@ class Controller:
         with closing(run.measure_coverage(plan, lambda done: line.show(f"coverage {done}/{total}"))) as answers:
             for planned, record, reused in answers:
                 line.clear()
-                self._report_request(run, planned, record, reused)
+                prefix = next(file for file, bench in self._prefixes.items() if bench is run.bench)
+                report_request(self._config, prefix, planned.key, record, reused=reused, attribute=LEARNED)
                 self._heed_stops()
-
-    def _report_request(
-        self, run: ExperimentRun, planned: PlannedRequest, record: CoverageRecord, reused: bool
-    ) -> None:
-        """Give a request the three reports of a test, so that terminal, JUnit and exit status know it."""
-        case, system, subset = planned.key
-        prefix = next(file for file, bench in self._prefixes.items() if bench is run.bench)
-        nodeid = f"{prefix}::{case}::{COVERAGE}::{system}[{subset}]"
-        location = (prefix, None, f"{case}::coverage::{system}[{subset}]")
-        hook = self._config.hook
-        hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
-        for when in ("setup", "call", "teardown"):
-            failed = when == "call" and record.outcome == "failed"
-            report = pytest.TestReport(
-                nodeid=nodeid,
-                location=location,
-                keywords={},
-                outcome="failed" if failed else "passed",
-                longrepr=f"coverage {case} {system} {subset}: {record.error}" if failed else None,
-                when=when,
-                user_properties=coverage_properties(record),
-                duration=record.duration if when == "call" and not reused else 0.0,
-            )
-            if when == "call":
-                setattr(report, LEARNED, "reused" if reused else record.outcome)
-            hook.pytest_runtest_logreport(report=report)
-        hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
 
     # ------------------------------------------------ the end
 
@@ -394,18 +386,23 @@ class Controller:
         line = PassingText(self._config)
         for run in self._runs.values():
             try:
-                summary, path = run.conclude(line.show)
+                summary, path = run.conclude(line.show, partial(self._publisher.compare, run.bench.experiment))
                 line.clear()
                 self._summaries.append((run, summary, path))
-                run.notes += self._publisher.publish(run.results(), summary)
+                self._add_properties(summary)
+                run.notes += self._publisher.publish(
+                    run.results(), summary, path, run.bench.fingerprints, several=len(self._runs) > 1
+                )
             except PublishError as error:
                 self._faults.append(str(error))
             except StoreError as error:
                 self._stop(str(error))
             except Exception:
                 self._faults.append(f"the analysis failed:\n{traceback.format_exc()}")
-        for writer in self._writers.values():
+        for bench, writer in self._writers.items():
             try:
+                if bench in self._runs and bench.allowance is not None:
+                    bench.allowance.close()
                 writer.close()
             except StoreError as error:
                 self._stop(str(error))
@@ -413,8 +410,18 @@ class Controller:
             signal.signal(signal.SIGTERM, self._sigterm)
         if self._fatal is not None:
             session.exitstatus = STORE_FAILED
-        elif session.exitstatus == pytest.ExitCode.OK and not self._green():
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif session.exitstatus == pytest.ExitCode.OK:
+            if not self._green():
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            elif any(run.left for run in self._runs.values()):
+                session.exitstatus = BUDGET_REACHED
+
+    def _add_properties(self, summary: Summary) -> None:
+        """Give JUnit's test suite the headline; pytest writes the file after this."""
+        for plugin in self._config.pluginmanager.get_plugins():
+            if (add := getattr(plugin, "add_global_property", None)) is not None:
+                for name, value in suite_properties(summary):
+                    add(name, value)
 
     def _green(self) -> bool:
         if self._faults:
@@ -431,17 +438,11 @@ class Controller:
                 write_section(terminalreporter, summary, path, run.notes)
             except Exception:
                 self._faults.append(f"the summary cannot be shown:\n{traceback.format_exc()}")
+            if run.left:
+                terminalreporter.write_line(f"metricbench: {budget_sentence(run)}", yellow=True)
+        for command in self._publisher.commands():
+            terminalreporter.write_line(command)
         for fault in self._faults:
             terminalreporter.write_line(f"metricbench: {fault}", red=True)
         if self._fatal is not None:
             terminalreporter.write_line(f"metricbench: {self._fatal}", red=True)
-
-
-def _headline(bench: Bench, config: pytest.Config) -> str:
-    experiment = bench.experiment
-    attempts = sum(1 for _ in experiment.attempts())
-    requests = sum(len(case.subsets) + 1 for case in experiment.cases) * len(experiment.coverage)
-    cases = f"{len(experiment.cases)} cases, " if len(experiment.cases) > 1 else ""
-    coverage = f", {requests} coverage requests" if requests else ""
-    store = os.path.relpath(bench.layout.root, config.invocation_params.dir)
-    return f"metricbench: {experiment.name}: {cases}{attempts} attempts{coverage}, store: {store}"

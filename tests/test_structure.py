@@ -23,6 +23,7 @@ LAYERS = (
         "targets",
         "deadlines",
         "atif",
+        "budget",
         "json_stream",
         "suite",
         "generating",
@@ -31,22 +32,23 @@ LAYERS = (
     {"interop"},
     {"runners", "coverage", "store", "analysis"},
     {"ordering", "wire", "request_folders"},
-    {"ahead"},
+    {"ahead", "earlier"},
     {"attempts", "measuring", "sharding"},
-    {"staleness"},
+    {"staleness", "budgeted", "describing", "forecast"},
     {"runs"},
     {"reporting"},
     {"stages"},
     {"publishing"},
     {"collection"},
-    {"scheduling", "opening"},
+    {"scheduling", "opening", "preview", "sorting"},
     {"session"},
     {"hookspecs"},
     {"plugin"},
 )
 """From the bottom up: a part imports from the layers below its own, and leaves (the first layer) from one another."""
 
-KNOW_PYTEST = {"collection", "publishing", "scheduling", "opening", "session", "reporting", "hookspecs", "plugin"}
+KNOW_PYTEST = {"collection", "publishing", "scheduling", "opening", "preview", "sorting", "session"}
+KNOW_PYTEST |= {"reporting", "hookspecs", "plugin"}
 INSIDE_THE_TESTED_PROJECT = {"suite/inside.py", "suite/inside_pytest.py"}
 """Run in a process of the tested project, whose tests are pytest's."""
 TOUCH_THE_DISK = {"os", "io", "pathlib", "shutil", "tempfile", "glob"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from pytest_metricbench.bases import CoverageSystem, Runner
+from pytest_metricbench.budget import Budget
 from pytest_metricbench.contracts import Json, OutputKind
 
 BASELINE: Final = "baseline"
@@ -202,6 +203,8 @@ class Experiment:
     warnings: tuple[str, ...] = ()
     lock: LockState | None = None
     """None where nothing is expanded."""
+    budget: Budget | None = None
+    """What one run may spend."""
 
     @property
     def folder(self) -> Path:

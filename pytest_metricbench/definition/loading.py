@@ -321,6 +321,7 @@ class _Reading:
             gates=tuple(self.gates),
             warnings=tuple(self._warnings(cases, lock)),
             lock=lock,
+            budget=form.budget,
         )
 
     def _warnings(self, cases: Sequence[Case], lock: LockState | None) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from pytest_metricbench.budget import Budget
 from pytest_metricbench.contracts import Json, OutputKind
 from pytest_metricbench.definition import ids
 from pytest_metricbench.definition.experiment import MutationScore
@@ -229,6 +230,7 @@ class ExperimentForm(Form):
     controls: int = Field(
         default=0, ge=0, le=CONTROLS_LIMIT, description="Unchanged copies of the baseline, run as mutants."
     )
+    budget: Budget | None = Field(default=None, description="What one run may spend before it starts no more attempts.")
     runner: dict[str, Any] = Field(description="How an attempt is run.")
     score: ScoreForm = ScoreForm()
     cases: list[Any] = Field(min_length=1, description="The cases, or the files they stand in.")

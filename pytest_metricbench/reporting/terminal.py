@@ -3,7 +3,6 @@
 Pure text from a summary: whatever is printed stands in ``summary.json`` under a documented key.
 """
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -11,6 +10,8 @@ from pytest_metricbench.analysis.figures import Figure
 from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.reporting.case_block import attempts_text, case_block, deaths_block
+from pytest_metricbench.reporting.comparison_block import comparison_block
+from pytest_metricbench.reporting.comparison_words import counts_survivors, is_against_earlier
 from pytest_metricbench.reporting.layout import (
     LABEL_WIDTH,
     UNAVAILABLE,
@@ -30,6 +31,7 @@ from pytest_metricbench.reporting.layout import (
     two_digits,
     with_interval,
 )
+from pytest_metricbench.reporting.next_steps import next_steps
 
 MOST_BLOCKS: Final = 3
 """Cases that get a block each; more get one line each."""
@@ -37,7 +39,6 @@ MOST_CASES: Final = 20
 """Lines of the table of cases; of more, the worst and the best ten by mutation score."""
 MOST_SURVIVORS: Final = 8
 MOST_PROBLEMS: Final = 6
-MOST_HINTS: Final = 2
 MINIMUM_WIDTH: Final = 40
 _WORD_WIDTH: Final = 6
 _MOST_DIGITS: Final = 12
@@ -77,9 +78,10 @@ def section_lines(
     else:
         blocks += [case_block(name, case, summary.settings, width) for name, case in summary.cases.items()]
     blocks.append(_over_cases(summary, width))
+    blocks.append(comparison_block(summary, width))
     blocks.append(_gates(summary, width))
     blocks.append([] if brief else block("warning", summary.warnings, width, "yellow"))
-    blocks.append(_next([] if brief else list(_hints(summary))[:MOST_HINTS], width, summary_path))
+    blocks.append(_next([] if brief else next_steps(summary), width, summary_path))
     lines: list[Line] = []
     for found in blocks:
         if found:
@@ -217,7 +219,7 @@ def _gates(summary: Summary, width: int) -> list[Line]:
         label = "gates" if index == 0 else ""
         lines.append(line((f"{label:<{LABEL_WIDTH}}", "bold"), (f"{word:<{_WORD_WIDTH}}", style), first.text))
         lines += [line(" " * indent, found.text) for found in rest]
-        if gate.holds is not True and gate.reason is not None and (gate.value is None or len(gate.checks) > 1):
+        if gate.reason is not None and (gate.value is None or len(gate.checks) > 1 or is_against_earlier(gate.text)):
             lines += paragraph(gate.reason, width, indent=" " * indent)
     return lines
 
@@ -226,6 +228,8 @@ def gate_value(gate: GateResult) -> str:
     """A gate's figure with as many digits as it takes to see that it holds or does not."""
     if gate.value is None:
         return UNAVAILABLE
+    if counts_survivors(gate.text):
+        return f"{gate.value:.0f}"
     wanted = gate.text.split()[-1]
     digits = 2
     while digits < _MOST_DIGITS and gate.holds is False and _same(gate.value, wanted, digits):
@@ -244,26 +248,3 @@ def _same(value: float, wanted: str, digits: int) -> bool:
 def _next(hints: list[str], width: int, summary_path: str | None) -> list[Line]:
     where = [f"everything, and what is not shown here: {summary_path}"] if summary_path is not None else []
     return block("next", [*hints, *where], width, "bold")
-
-
-def _hints(summary: Summary) -> Iterator[str]:
-    """The next useful things, the most pressing first; of each kind only the first."""
-    several = len(summary.cases) > 1
-    broken = [name for name, case in summary.cases.items() if case.baseline_check.holds is False]
-    if broken:
-        of_case = f" of {broken[0]}" if several else ""
-        yield f"make some attempt of the baseline{of_case} pass first: its mutants say nothing before"
-    if summary.counts.unmeasured or summary.counts.missing:
-        yield "run the same command again: what was measured is reused, only the rest runs"
-    survivors = [(name, case.survivors[0].mutant) for name, case in summary.cases.items() if case.survivors]
-    if survivors:
-        to_case = f" to {survivors[0][0]}" if several else ""
-        yield f"add a task{to_case} that {survivors[0][1]} fails, or mark it `equivalent:` with the reason"
-    if any(_kills_alike(case, summary.settings) for case in summary.cases.values()):
-        yield "draw smaller subsets: all kill equally much, so no coverage can predict it"
-
-
-def _kills_alike(case: CaseSummary, settings: Settings) -> bool:
-    """Whether a correlation is unavailable because all subsets have one mutation score."""
-    overall = [by_score[settings.mutation_score].overall for by_score in case.correlation.values()]
-    return any(found.pairs >= 3 and found.distinct_scores == 1 for found in overall)

@@ -10,6 +10,7 @@ _STATUSES: Final = {
     "not_reached": ("not reached", "-", ("NOT REACHED", {"light": True})),
     "not_needed": ("not needed", "-", ("NOT NEEDED", {"light": True})),
     "reused": ("reused", "r", ("REUSED", {"cyan": True})),
+    "left": ("left", "l", ("LEFT", {"yellow": True})),
 }
 _WORDS: Final = frozenset({"passed", "unmeasured", "measured", "failed", *_STATUSES})
 
@@ -30,7 +31,7 @@ class Words:
 
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> Any:
         """Letters and words on the terminal for what was measured."""
-        return _STATUSES.get(self._word(report)) if report.passed else None
+        return None if report.failed else _STATUSES.get(self._word(report))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_html_results_table_header(self, cells: list[str]) -> None:

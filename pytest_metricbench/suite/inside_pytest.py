@@ -66,6 +66,12 @@ class Extensions:
     def pytest_metricbench_coverage_systems(self) -> None:
         """Nobody calls it here."""
 
+    def pytest_metricbench_generators(self) -> None:
+        """Nobody calls it here."""
+
+    def pytest_metricbench_text_operators(self) -> None:
+        """Nobody calls it here."""
+
 
 class Quiet(io.TextIOBase):
     """The ``sys.stdout`` that pytest's terminal report finds: goes to the log, and nowhere once tests are attempted.

@@ -38,6 +38,25 @@ class Hunk:
         """How an error names it."""
         return f"hunk {self.number} ({self.head})"
 
+    def ended(self, endings: Sequence[str]) -> list[str]:
+        """The new lines, each with what stands before its newline: those that stay keep their own.
+
+        Args:
+            endings: of the lines of the source, and of a line after the last one.
+        """
+        head = _equal(self.old, self.new)
+        tail = min(_equal(self.old[::-1], self.new[::-1]), len(self.old) - head, len(self.new) - head)
+        changed = len(self.new) - head - tail
+        kept = [*range(head), *[head] * changed, *range(len(self.old) - tail, len(self.old))]
+        last = len(endings) - 1
+        return [line + endings[min(self.start + at, last)] for line, at in zip(self.new, kept, strict=True)]
+
+
+def _equal(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines two lists have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
 
 @dataclass(frozen=True, slots=True)
 class FilePatch:
@@ -84,8 +103,7 @@ class FilePatch:
                 raise PatchError(f"{hunk.title} begins before the one above it ends")
             _require(hunk, plain, file)
             patched += lines[done : hunk.start]
-            ending = endings[hunk.start] if hunk.start < len(endings) - 1 else usual
-            patched += [line + ending for line in hunk.new]
+            patched += hunk.ended([*endings[:-1], usual])
             done = hunk.start + len(hunk.old)
             if hunk.ends_without_newline and done >= len(lines) - 1:
                 return "\n".join(patched).removesuffix("\r")

@@ -252,7 +252,9 @@ def test_a_baseline_that_never_passes_is_a_problem() -> None:
 def test_missing_attempts_are_a_problem_of_their_own() -> None:
     summary = summarize(build(CaseTable({"baseline": {"a": [1, MISSING]}})))
     assert summary.counts.missing == 1
-    assert summary.problems == ("c: 1 of 2 attempts is missing: nothing is known of what became of them (baseline::a 1)",)
+    assert summary.problems == (
+        "c: 1 of 2 attempts is missing: nothing is known of what became of them (baseline::a 1)",
+    )
     assert not summary.complete
 
 

@@ -82,6 +82,7 @@ TABLE = [
     ("ExperimentForm", "attempts", "attempts", 3, NOTHING),
     ("ExperimentForm", "retries", "retries", 1, NOTHING),
     ("ExperimentForm", "controls", "controls", 2, NOTHING),
+    ("ExperimentForm", "budget", "budget", {"attempts": 9}, NOTHING),
     ("ExperimentForm", "runner", "runner.model", "large", ALL),
     ("ExperimentForm", "score", "score.pass_at_least", 0.5, NOTHING),
     ("ExperimentForm", "cases", None, None, NOTHING),  # by its fields

@@ -98,7 +98,8 @@ def test_the_stages_as_the_usage_page_shows_them(shown_runner, monkeypatch):
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text("utf-8")
-    targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose)
     local = [target for target in targets if "://" not in target]
     missing = [target for target in local if not ((ROOT / page).parent / target).exists()]
     assert missing == []

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from pytest_metricbench.atif.trace import parse_trace
-from pytest_metricbench.coverage.audit_document import Audit, read_audit
-from pytest_metricbench.coverage.audit_judgments import JudgedItem, read_judgments
-from pytest_metricbench.coverage.audit_measurement import Subject, measure_trace
+from pytest_metricbench.coverage.audit.document import Audit, read_audit
+from pytest_metricbench.coverage.audit.judgments import JudgedItem, read_judgments
+from pytest_metricbench.coverage.audit.measurement import Subject, measure_trace
 from pytest_metricbench.definition.problems import ProblemList
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "support_agent"

@@ -69,7 +69,9 @@ def test_what_no_worker_is_left_for_is_listed_as_missing(lab: Lab) -> None:
     assert counts["unmeasured"] == 1
     assert counts["missing"] > 1
     assert sum(counts.values()) == 2 * counts["declared"] == 32
-    assert f"{counts['missing']} of 16 attempts are missing: nothing is known of what became of them" in " ".join(ended.out.split())
+    assert f"{counts['missing']} of 16 attempts are missing: nothing is known of what became of them" in " ".join(
+        ended.out.split()
+    )
     assert not (lab.store / "summary.json").exists()
     finished = {slot: record for slot, record in lab.attempts().items() if record["outcome"] == "scored"}
     assert len(finished) == counts["passed"]

@@ -5,7 +5,7 @@ import json
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.generating.structured import Put, Remove, Rename, edited, read_structured
@@ -96,6 +96,7 @@ def test_any_edit_of_any_file_comes_to_what_was_meant(value, data, indent, name)
         text = yaml.safe_dump(
             value, allow_unicode=data.draw(st.booleans()), default_flow_style=data.draw(st.booleans())
         )
+        assume(yaml.safe_load(text) == value)  # PyYAML does not read back every key that it writes
     path = data.draw(st.sampled_from(list(paths(value))))
     kinds = [Remove(path), Put(path, data.draw(st.text(max_size=5)))]
     edit = data.draw(st.sampled_from(kinds))
