@@ -1,6 +1,6 @@
 """Makes the pictures of docs/reports.md from the stores of the examples, which are run before.
 
-    pytest -p metricbench examples/support_agent/experiment.yml examples/toolz/experiment.yml -n auto
+    pytest -p metricbench examples/support_agent/experiment.yml examples/toolz/twenty.experiment.yml -n auto
     python docs/make_pictures.py
 
 Pages are drawn by headless Chromium, the terminal by rich. Nothing is run again: what a store does not have ends the
@@ -29,6 +29,8 @@ from pytest_metricbench.reporting.html_origin import origin_of
 from pytest_metricbench.stages import gather, load_experiment, open_store
 
 ROOT = Path(__file__).resolve().parents[1]
+FILES = {"support_agent": "experiment.yml", "toolz": "twenty.experiment.yml"}
+"""Example -> the experiment whose pictures are made: of toolz the small one, which CI runs."""
 COLUMNS = 80
 COLOURS = 128
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -86,19 +88,19 @@ def main() -> None:
 
 def page_of(example: str, path: Path) -> None:
     """Write the page of an example."""
-    experiment = load_experiment(ROOT / "examples" / example / "experiment.yml")
+    experiment = load_experiment(ROOT / "examples" / example / FILES[example])
     results = gather(experiment, open_store(experiment.folder / ".metricbench" / experiment.name))
     summary = summarize(results)
     if not summary.complete:
         sys.exit(f"the store of {example} is not complete: run the example first")
     check_html_possible(path)
-    command = f"pytest -p metricbench examples/{example}/experiment.yml --metricbench-html report.html"
+    command = f"pytest -p metricbench examples/{example}/{FILES[example]} --metricbench-html report.html"
     write_html(path, results, summary, origin_of(results, command=command))
 
 
 def terminal_of(example: str, path: Path) -> None:
     """Write what the terminal shows of an example, as SVG without the fonts that rich would fetch."""
-    argv = ["pytest", "-p", "metricbench", f"examples/{example}/experiment.yml", "--metricbench-cached-only"]
+    argv = ["pytest", "-p", "metricbench", f"examples/{example}/{FILES[example]}", "--metricbench-cached-only"]
     quiet = ["--color=yes", "-p", "no:cacheprovider", "-p", "no:sugar", "-p", "no:randomly"]
     done = subprocess.run(
         [sys.executable, "-m", *argv, *quiet],
