@@ -27,7 +27,7 @@ from pytest_metricbench.contracts import (
 )
 from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment, Task, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
-from pytest_metricbench.definition.scoring import kind_problem, policy_at, primary_problem, status
+from pytest_metricbench.definition.scoring import kind_problem, policy_at, primary_problem, primary_score, status
 from pytest_metricbench.store.files import copy_file, digest_folder, files_match, no_room
 from pytest_metricbench.store.layout import Layout
 
@@ -318,7 +318,8 @@ class Attempts:
         error = AttemptError("ContractError", problem, "contract")
         if not wrong and outcome.error is not None and outcome.error.phase == "verifier":
             error = outcome.error  # it says why the primary score is missing
-        left = {} if wrong else outcome.scores  # what lacks is the primary; the others are what they are
+        is_absent = not wrong and primary_score(policy, outcome.scores) is None
+        left = outcome.scores if is_absent else {}  # what lacks is the primary; the others are what they are
         return Outcome("unmeasured", left, error, None, outcome.trial_name)
 
     def _had_less_time(self, record: AttemptRecord) -> bool:

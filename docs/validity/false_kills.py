@@ -56,12 +56,15 @@ def case(rule: KillRule, rate: float, attempts: int, rng: np.random.Generator) -
         present=tallies.present,
         killed=made.killed,
         stands=made.killed,
+        stands_slow=made.killed,
         threshold=made.threshold,
         valid=everyone,
         control=nobody,
         equivalent=nobody,
         validity_unknown=nobody,
         outside=OutsideAttempts(nothing[0], nothing, full, tallies.mutant_n),
+        not_reached=np.zeros_like(made.killed),
+        only_first=False,
         undecided=False,
     )
 

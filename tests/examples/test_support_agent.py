@@ -352,7 +352,7 @@ def check_coverage_points_at_one_blind_spot_and_predicts_imperfectly(summary: di
     assert within == {"3": (0.00, 0.06, 0.32), "6": (-0.31, -0.13, 0.63), "9": (-0.03, 0.25, 0.40)}
 
 
-@pytest.mark.slow
+@pytest.mark.benchmark
 def test_the_whole_run_shows_what_the_readme_says(tmp_path: Path) -> None:
     """One test, so that xdist does not run the experiment on every worker."""
     summary = run_whole(tmp_path / "support_agent")

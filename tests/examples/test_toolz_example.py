@@ -84,7 +84,7 @@ def test_the_lock_is_what_is_generated_today(name: str, example: Path) -> None:
 # ---------------------------------------------------------------- what it gives
 
 
-@pytest.mark.slow
+@pytest.mark.benchmark
 def test_what_is_not_reached_would_have_killed_nothing(tmp_path: Path) -> None:
     """A part of it with all attempts made, and without those that cannot matter: the same kills."""
     mutants = [entry for entry in lock_of("experiment")["mutants"] if "dicttoolz.py" in entry.get("description", "")]
@@ -117,7 +117,7 @@ def test_what_is_not_reached_would_have_killed_nothing(tmp_path: Path) -> None:
             assert (word == "killed") == (reached[mutant][task] == "killed"), (mutant, task)
 
 
-@pytest.mark.slow
+@pytest.mark.benchmark
 def test_twenty_of_it_in_a_session(example: Path) -> None:
     out = run(example, "twenty.experiment.yml", "-n", "2", "-q", timeout=240)
     summary = summary_of(example, "toolz-twenty")

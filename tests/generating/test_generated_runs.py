@@ -171,7 +171,7 @@ def test_the_functions_for_scripts_know_the_built_in_generators():
     assert set(variants["remove-tool-escalate"].params) == {"files"}
 
 
-@pytest.mark.slow
+@pytest.mark.benchmark
 def test_the_example_is_as_its_page_says(pytester):
     example = pytester.path / "support_agent"
     shutil.copytree(

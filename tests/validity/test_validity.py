@@ -22,6 +22,7 @@ def test_without_a_relation_p_is_small_as_often_as_it_says(setting: relabelling.
     assert sum(p["naive"] <= 0.05 for p in found) / FEW > 0.15, "what the naive p says of the same experiments"
 
 
+@pytest.mark.benchmark
 @pytest.mark.parametrize(
     "setting",
     [intervals.SETTINGS[index] for index in (0, 2, 3)],
