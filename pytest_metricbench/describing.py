@@ -1,11 +1,14 @@
-"""What ``experiment.json`` says of a run: versions, digests, subsets."""
+"""What ``experiment.json`` says of a run, written and read: versions, digests, subsets."""
 
 import platform
 from importlib import metadata
 from typing import Any, Final
 
+from pytest_metricbench.answers import read_json_file
+from pytest_metricbench.contracts import ContractError
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
+from pytest_metricbench.store.layout import Layout
 
 _TOOLS: Final = ("pytest-metricbench", "pytest", "pytest-xdist", "pydantic", "scipy", "numpy")
 
@@ -25,3 +28,13 @@ def _version(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def known_files(layout: Layout) -> dict[str, str]:
+    """The digests of the files that the store's experiment was last run from; empty where it does not say."""
+    try:
+        description = read_json_file(layout.experiment, 1 << 30)
+        files = description["digests"]["files"]
+    except (ContractError, TypeError, KeyError):
+        return {}
+    return {str(name): str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}

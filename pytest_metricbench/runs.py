@@ -20,7 +20,6 @@ from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import summary_to_json
-from pytest_metricbench.answers import read_json_file
 from pytest_metricbench.attempts import Attempts, Performed
 from pytest_metricbench.budget import Allowance, AllowanceError, Budget, Spending, unpriced_note
 from pytest_metricbench.budgeted import BudgetedAttempts
@@ -28,7 +27,6 @@ from pytest_metricbench.contracts import (
     AttemptError,
     AttemptKey,
     AttemptRecord,
-    ContractError,
     CoverageKey,
     CoverageRecord,
 )
@@ -36,7 +34,7 @@ from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment,
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.scoring import Status
-from pytest_metricbench.describing import description
+from pytest_metricbench.describing import description, known_files
 from pytest_metricbench.measuring import (
     DAMAGED,
     CoveragePlan,
@@ -440,13 +438,3 @@ def _leave_unmeasured(plan: CoveragePlan) -> None:
         if planned.kept is None:
             plan.absent[planned.key] = "left for the next run, since the budget of this one was reached"
     plan.requests[:] = [planned for planned in plan.requests if planned.kept is not None]
-
-
-def known_files(layout: Layout) -> dict[str, str]:
-    """The digests of the files that the store's experiment was last run from; empty where it does not say."""
-    try:
-        description = read_json_file(layout.experiment, 1 << 30)
-        files = description["digests"]["files"]
-    except (ContractError, TypeError, KeyError):
-        return {}
-    return {str(name): str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}

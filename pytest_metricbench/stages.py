@@ -21,10 +21,10 @@ from pytest_metricbench.contracts import AttemptRecord, CoverageKey, CoverageRec
 from pytest_metricbench.definition import loading
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
+from pytest_metricbench.describing import known_files
 from pytest_metricbench.generating.base import Makers
 from pytest_metricbench.generating.builtin import known_makers
 from pytest_metricbench.measuring import measure_requests, plan_coverage
-from pytest_metricbench.runs import known_files
 from pytest_metricbench.store.reading import Contents, read_store
 from pytest_metricbench.store.writing import StoreWriter
 
