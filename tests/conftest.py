@@ -1,8 +1,18 @@
 """For all tests."""
 
 import os
+from contextlib import suppress
 
 import numpy  # noqa: F401  (pytester forgets what an in-process run imported, and numpy cannot be imported twice)
+from hypothesis import settings
+
+with suppress(ImportError):
+    import httpx  # noqa: F401  (nor can httpx: it would not know the errors of the httpcore that was imported first)
+
+# Enough to find what was broken today; .ci/full looks longer.
+settings.register_profile("short", max_examples=40)
+settings.register_profile("long", max_examples=200)
+settings.load_profile(os.environ.get("METRICBENCH_HYPOTHESIS", "short"))
 
 collect_ignore = ["known_answers"]  # an experiment that tests run in a folder of their own, not a test
 

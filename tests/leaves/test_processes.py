@@ -52,6 +52,16 @@ def alive(pid: int) -> bool:
     return not Path("/proc/self").exists()
 
 
+@pytest.fixture(autouse=True)
+def others() -> None:
+    """Children that this process has already, such as the resource tracker of ``multiprocessing``."""
+    OTHERS.clear()
+    OTHERS.update(children())
+
+
+OTHERS: set[int] = set()
+
+
 def children() -> set[int]:
     """The pids of this process's children, zombies among them; the shell that watches for orphans is not meant."""
     found = set()
@@ -60,7 +70,7 @@ def children() -> set[int]:
         with contextlib.suppress(OSError):
             if int(stat.read_text().rpartition(")")[2].split()[1]) == os.getpid():
                 found.add(int(stat.parent.name))
-    return found - {watch}
+    return found - {watch} - OTHERS
 
 
 def wait_for(path: Path) -> str:
