@@ -10,6 +10,7 @@ import hashlib
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import decode_source
@@ -72,7 +73,9 @@ class Overlay:
     def compile(self, loader: Any, fullname: str, path: str) -> CodeType:
         """The code of a mutated file, and a note that it is in force under that module's name."""
         source = self._sources[path]
-        code: CodeType = loader.source_to_code(source, loader.path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # what the compiler finds odd about a mutant is no verdict
+            code: CodeType = loader.source_to_code(source, loader.path)
         digest = digest_of(source)
         if digest not in self.loaded[path]:
             self.loaded[path].append(digest)

@@ -183,3 +183,13 @@ def test_a_flaky_test_is_flaky(suite):
     assert set(outcomes) == {0, 1}
     again = [told(suite.attempt(runner, "test_it", seed=seed))[1] for seed in range(12)]
     assert again == outcomes  # the attempt's seed decides, not the process it happens to be forked from
+
+
+def test_a_warning_of_the_compiler_about_a_mutant_is_no_failure(suite):
+    """``x is 3`` is odd and no error: where warnings are errors, every test of the file would die of it."""
+    suite.shop()
+    suite.write("pytest.ini", "[pytest]\nfilterwarnings = error\n")
+    source = (suite.path / "shop/prices.py").read_text() + "\n\nODD = 3 is 3\n"
+    suite.write("odd.py", source)
+    outcome = suite.attempt(suite.runner(exhaustive=True), "test_total", {"replace": {"shop/prices.py": "odd.py"}})
+    assert told(outcome) == ("scored", 1)
