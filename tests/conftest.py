@@ -7,7 +7,8 @@ import numpy  # noqa: F401  (pytester forgets what an in-process run imported, a
 from hypothesis import settings
 
 with suppress(ImportError):
-    import httpx  # noqa: F401  (nor can httpx: it would not know the errors of the httpcore that was imported first)
+    import httpcore  # noqa: F401  (nor can what httpx imports late: it would not know the errors of a second one)
+    import httpx  # noqa: F401
 
 # Enough to find what was broken today; .ci/full looks longer.
 settings.register_profile("short", max_examples=40)
