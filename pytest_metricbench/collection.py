@@ -25,6 +25,7 @@ from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.definition.scoring import policy_at, status
 from pytest_metricbench.generating.base import Makers
 from pytest_metricbench.generating.builtin import MakerError, known_makers
+from pytest_metricbench.kinds import Kinds
 from pytest_metricbench.reporting.junit import attempt_properties, identity_properties
 from pytest_metricbench.runs import Bench
 from pytest_metricbench.sharding import Shard, read_durations, shards
@@ -134,13 +135,13 @@ def benches(config: pytest.Config) -> Benches:
     return config.stash.setdefault(BENCHES, Benches())
 
 
-def _by_kind(builtin: Mapping[str, type[Any]], given: Iterable[Iterable[type[Any]]], base: type[Any]) -> dict[str, Any]:
+def _by_kind(builtin: Kinds[Any], given: Iterable[Iterable[type[Any]]], base: type[Any]) -> Kinds[Any]:
     """Kind -> class, of the built-in classes and those that hooks gave.
 
     Raises:
         UsageError: something else than a class of that base, without a kind, or with a kind that is taken.
     """
-    known = dict(builtin)
+    known = builtin
     for classes in given:
         for cls in classes:
             if not isinstance(cls, type) or not issubclass(cls, base):
@@ -149,10 +150,10 @@ def _by_kind(builtin: Mapping[str, type[Any]], given: Iterable[Iterable[type[Any
             where = f"{cls.__module__}.{cls.__qualname__}"
             if not isinstance(kind, str):
                 raise pytest.UsageError(f'metricbench: {where} names no kind; write kind: Literal["name"] = "name"')
-            if known.get(kind, cls) is not cls:
+            if kind in known and known[kind] is not cls:
                 other = f"{known[kind].__module__}.{known[kind].__qualname__}"
                 raise pytest.UsageError(f"metricbench: the kind {kind!r} of {where} is taken by {other}; rename one")
-            known[kind] = cls
+            known = known.also({kind: cls})
     return known
 
 
@@ -182,6 +183,8 @@ class ExperimentFile(pytest.File):
             raise self.CollectError(str(error)) from None
         if not self.config.pluginmanager.has_plugin(ItemReports.NAME):
             self.config.pluginmanager.register(ItemReports(self.config), ItemReports.NAME)
+        if bench.experiment.runner.ahead and not self.config.pluginmanager.has_plugin(ComingAttempts.NAME):
+            self.config.pluginmanager.register(ComingAttempts(self.config), ComingAttempts.NAME)
         _register_marks(self.config, bench.experiment)
         for case in bench.experiment.cases:
             yield CaseCollector.from_parent(self, name=case.id, bench=bench, case=case)
@@ -375,6 +378,31 @@ class ItemReports:
             items[:] = [item for item in items if item not in gone]
             self._config.hook.pytest_deselected(items=others)
 
+    def pytest_sessionfinish(self) -> None:
+        """End what was begun before its turn and never asked for."""
+        for bench in benches(self._config):
+            bench.close()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the attempt's JSON to the report of its call."""
+        report = yield
+        if call.when == "call" and isinstance(item, AttemptItem) and item.learned is not None:
+            setattr(report, LEARNED, item.learned)
+        return report
+
+
+class ComingAttempts:
+    """Tells runners that begin attempts ahead which come next. Registered where an experiment has such a runner."""
+
+    NAME: Final = "metricbench-coming"
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Of this session."""
+        self._config: Final = config
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Tell each experiment's attempts in their order, where this process runs them all."""
@@ -395,21 +423,6 @@ class ItemReports:
                 planned.setdefault(spec.bench, []).append(Planned(spec.case, spec.variant, spec.task, spec.slot))
         for bench, attempts in planned.items():
             bench.expect(attempts)
-
-    def pytest_sessionfinish(self) -> None:
-        """End what was begun before its turn and never asked for."""
-        for bench in benches(self._config):
-            bench.close()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach the attempt's JSON to the report of its call."""
-        report = yield
-        if call.when == "call" and isinstance(item, AttemptItem) and item.learned is not None:
-            setattr(report, LEARNED, item.learned)
-        return report
 
 
 def _register_marks(config: pytest.Config, experiment: Experiment) -> None:

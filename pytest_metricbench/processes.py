@@ -65,10 +65,19 @@ class Argv:
         """A list of texts in YAML and JSON Schema; checked against ``folder`` of the validation context."""
         texts = core_schema.list_schema(core_schema.str_schema(strict=True, min_length=1), min_length=1)
         return core_schema.with_info_after_validator_function(
-            _checked_argv,
+            cls.checked,
             texts,
             serialization=core_schema.plain_serializer_function_ser_schema(lambda argv: list(argv.written)),
         )
+
+    @classmethod
+    def checked(cls, written: list[str], info: ValidationInfo) -> "Argv":
+        """The command line of a list of texts.
+
+        Raises:
+            PydanticCustomError: it cannot be run, or names a file outside the experiment's folder.
+        """
+        return _checked_argv(written, info)
 
 
 def _checked_argv(written: list[str], info: ValidationInfo) -> Argv:

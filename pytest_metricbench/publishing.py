@@ -1,21 +1,20 @@
 """What a run writes beside its store when it is asked to: results in the formats of other tools.
 
-Whether it can be written is checked before anything runs; a run of hours does not end with a missing folder.
+Whether it can be written is checked before anything runs; a run of hours does not end with a missing folder. What
+nobody asks for is not imported.
 """
 
 import os
 import shlex
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pytest_metricbench.analysis.comparing_terms import ComparisonError
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
-from pytest_metricbench.earlier import EarlierRuns
 from pytest_metricbench.reporting.annotations import (
     Annotation,
     AnnotationError,
@@ -24,9 +23,10 @@ from pytest_metricbench.reporting.annotations import (
     asks_github,
     github_lines,
 )
-from pytest_metricbench.reporting.html import HtmlError, check_html_possible, page_path, write_html
-from pytest_metricbench.reporting.html_origin import origin_of
 from pytest_metricbench.reporting.markdown_files import MarkdownError, MarkdownWriter
+
+if TYPE_CHECKING:
+    from pytest_metricbench.earlier import EarlierRuns
 
 
 class PublishError(Exception):
@@ -47,7 +47,7 @@ class Publisher:
         self._root: Final = _repository_root(config)
         self._quality: Final = None if report is None else CodeQualityReport(report, self._root)
         named: str | None = config.getoption("metricbench_compare")
-        self._earlier: Final = EarlierRuns(self._start / named, named) if named else None
+        self._earlier: Final = _earlier_runs(self._start / named, named) if named else None
         self._incomparable: Final[dict[str, str]] = {}
         """Experiment -> why it turned out that it cannot be compared."""
         self._found: Final[list[Annotation]] = []
@@ -60,11 +60,8 @@ class Publisher:
         """
         if self._bundles is not None:
             _require_folder("--metricbench-nemo-bundle", self._bundles)
-        try:
-            if self._page is not None:
-                check_html_possible(self._page)
-        except HtmlError as error:
-            raise PublishError(f"--metricbench-html: {error}") from None
+        if self._page is not None:
+            _check_page(self._page)
         try:
             self._markdown.check()
         except MarkdownError as error:
@@ -82,6 +79,8 @@ class Publisher:
             PublishError: it cannot be read, or not be compared with what is about to run.
         """
         if self._earlier is not None:
+            from pytest_metricbench.analysis.comparing_terms import ComparisonError
+
             try:
                 self._earlier.read(experiment)
             except ComparisonError as error:
@@ -91,6 +90,8 @@ class Publisher:
         """The summary with what changed since the earlier run, where one was named."""
         if self._earlier is None:
             return summary
+        from pytest_metricbench.analysis.comparing_terms import ComparisonError
+
         try:
             return self._earlier.compare(experiment, summary)
         except ComparisonError as error:  # the answer is written all the same; publishing says why it lacks that
@@ -122,21 +123,18 @@ class Publisher:
             said += self._markdown.write(summary, os.path.relpath(path, self._start))
         except MarkdownError as error:
             failed.append(f"--metricbench-markdown: {error}")
-        found = annotations(results.experiment, summary)
-        self._found.extend(found)
-        if self._quality is not None:
+        if self._quality is not None or asks_github(os.environ):
+            found = annotations(results.experiment, summary)
+            self._found.extend(found)
             try:
-                said.append(self._quality.write(summary.experiment, found))
+                said += [self._quality.write(summary.experiment, found)] if self._quality is not None else []
             except AnnotationError as error:
                 failed.append(f"--metricbench-codequality: {error}")
         if self._page is not None:
-            page = page_path(self._page, summary.experiment, several=several)
             try:
-                origin = origin_of(results, command=self._command, fingerprints=fingerprints)
-                write_html(page, results, summary, origin)
-                said.append(f"wrote {page}")
-            except HtmlError as error:
-                failed.append(f"--metricbench-html: {error}")
+                said.append(_write_page(self._page, results, summary, self._command, fingerprints, several=several))
+            except PublishError as error:
+                failed.append(str(error))
         if failed:
             raise PublishError("; ".join(failed))
         return said
@@ -180,3 +178,32 @@ def _write_bundles(folder: Path, results: Results, summary: Summary) -> str:
         raise PublishError(f"--metricbench-nemo-bundle: {error.filename or folder}: {error.strerror}") from error
     bundles = "1 evaluator bundle" if len(written) == 1 else f"{len(written)} evaluator bundles"
     return f"wrote {bundles} below {folder / results.experiment.name}"
+
+
+def _earlier_runs(path: Path, named: str) -> "EarlierRuns":
+    from pytest_metricbench.earlier import EarlierRuns
+
+    return EarlierRuns(path, named)
+
+
+def _check_page(path: Path) -> None:
+    from pytest_metricbench.reporting.html import HtmlError, check_html_possible
+
+    try:
+        check_html_possible(path)
+    except HtmlError as error:
+        raise PublishError(f"--metricbench-html: {error}") from None
+
+
+def _write_page(
+    path: Path, results: Results, summary: Summary, command: str, fingerprints: Fingerprints, *, several: bool
+) -> str:
+    from pytest_metricbench.reporting.html import HtmlError, page_path, write_html
+    from pytest_metricbench.reporting.html_origin import origin_of
+
+    page = page_path(path, summary.experiment, several=several)
+    try:
+        write_html(page, results, summary, origin_of(results, command=command, fingerprints=fingerprints))
+    except HtmlError as error:
+        raise PublishError(f"--metricbench-html: {error}") from None
+    return f"wrote {page}"

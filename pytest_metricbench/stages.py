@@ -52,8 +52,8 @@ def load_experiment(
     """
     return loading.load_experiment(
         Path(path).absolute(),
-        runners={**runners.BUILTIN, **(runners_by_kind or {})},
-        systems={**coverage.BUILTIN, **(systems_by_kind or {})},
+        runners=runners.BUILTIN.also(runners_by_kind or {}),
+        systems=coverage.BUILTIN.also(systems_by_kind or {}),
         makers=makers or known_makers(),
         cached_only=cached_only,
     )

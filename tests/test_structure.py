@@ -13,6 +13,7 @@ LAYERS = (
         "bases",
         "sources",
         "named_files",
+        "kinds",
         "score_values",
         "digests",
         "answers",

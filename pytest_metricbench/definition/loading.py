@@ -95,8 +95,7 @@ def load_experiment(
     folder = document.path.parent
     context = {"folder": folder, "cached_only": cached_only, "targets": targets, "problems": problems}
     lock = Lock(document.path, problems, renew=renew_lock, trusted=cached_only)
-    reading = _Reading(document.root, Checker(problems, context), lock)
-    reading.makers = makers or Makers()
+    reading = _Reading(document.root, Checker(problems, context), lock, makers or Makers())
     reading.check(runners, systems, InputFinder(folder, _own_files(document.path), cached_only, problems))
     state = reading.draw()
     problems.stop_if_any()
@@ -142,14 +141,14 @@ def _check_version(root: Place, problems: ProblemList) -> None:
 class _Reading:
     """One experiment while it is read. Every check notes its problems and lets the next one go on."""
 
-    def __init__(self, root: Place, checker: Checker, lock: Lock) -> None:
+    def __init__(self, root: Place, checker: Checker, lock: Lock, makers: Makers) -> None:
         self.root = root
         self.lock = lock
         self.checker = checker
         self.problems = checker.problems
         self.form = checker.check(ExperimentForm, root)
         self.runner: Runner | None = None
-        self.makers = Makers()
+        self.makers = makers
         self.coverage: list[CoverageEntry] = []
         self.drafts: list[CaseDraft] = []
         self.maker: CaseMaker | None = None

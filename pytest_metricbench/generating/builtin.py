@@ -6,17 +6,16 @@ from typing import Any, Final
 
 from pytest_metricbench.generating import text_operators
 from pytest_metricbench.generating.base import Generator, Makers, TextOperator
-from pytest_metricbench.generating.code import CosmicRayGenerator
-from pytest_metricbench.generating.params import ParamsGenerator
-from pytest_metricbench.generating.text import TextGenerator
-from pytest_metricbench.generating.tools import ToolsGenerator
+from pytest_metricbench.kinds import Kinds
 
-BUILTIN: Final[dict[str, type[Generator]]] = {
-    "cosmic-ray": CosmicRayGenerator,
-    "params": ParamsGenerator,
-    "text": TextGenerator,
-    "tools": ToolsGenerator,
-}
+BUILTIN: Final = Kinds[Generator](
+    {
+        "cosmic-ray": "pytest_metricbench.generating.code:CosmicRayGenerator",
+        "params": "pytest_metricbench.generating.params:ParamsGenerator",
+        "text": "pytest_metricbench.generating.text:TextGenerator",
+        "tools": "pytest_metricbench.generating.tools:ToolsGenerator",
+    }
+)
 """The generators that need no plugin: what stands after ``from`` -> class."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}", re.ASCII)
@@ -36,16 +35,17 @@ def known_makers(generators: Iterable[Iterable[Any]] = (), operators: Iterable[I
     Raises:
         MakerError: one of them is none, or its name is taken.
     """
-    classes = dict(BUILTIN)
+    classes = BUILTIN
     for cls in (cls for group in generators for cls in group):
         if not isinstance(cls, type) or not issubclass(cls, Generator):
             raise MakerError(f"a hook gave {cls!r}; a subclass of Generator is expected")
         where, origin = f"{cls.__module__}.{cls.__qualname__}", getattr(cls, "origin", None)
         if not isinstance(origin, str) or not _NAME.fullmatch(origin):
             raise MakerError(f'{where} names no origin; write origin: ClassVar[str] = "name"')
-        if classes.setdefault(origin, cls) is not cls:
+        if origin in classes and classes[origin] is not cls:
             other = f"{classes[origin].__module__}.{classes[origin].__qualname__}"
             raise MakerError(f"the origin {origin!r} of {where} is taken by {other}; rename one")
+        classes = classes.also({origin: cls})
     known = dict(text_operators.BUILTIN)
     for operator in (operator for group in operators for operator in group):
         if not isinstance(operator, TextOperator):

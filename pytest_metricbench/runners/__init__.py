@@ -1,21 +1,18 @@
-"""How an attempt is run, one runner a module."""
+"""How an attempt is run, one runner a module or package."""
 
 from typing import Final
 
 from pytest_metricbench.bases import Runner
-from pytest_metricbench.runners.command import CommandRunner
-from pytest_metricbench.runners.harbor.runner import HarborRunner
-from pytest_metricbench.runners.helix.runner import HelixRunner
-from pytest_metricbench.runners.python import PythonRunner
-from pytest_metricbench.runners.recorded import RecordedRunner
-from pytest_metricbench.runners.suite import SuiteRunner
+from pytest_metricbench.kinds import Kinds
 
-BUILTIN: Final[dict[str, type[Runner]]] = {
-    "command": CommandRunner,
-    "harbor": HarborRunner,
-    "helix": HelixRunner,
-    "python": PythonRunner,
-    "recorded": RecordedRunner,
-    "suite": SuiteRunner,
-}
+BUILTIN: Final = Kinds[Runner](
+    {
+        "command": "pytest_metricbench.runners.command:CommandRunner",
+        "harbor": "pytest_metricbench.runners.harbor.runner:HarborRunner",
+        "helix": "pytest_metricbench.runners.helix.runner:HelixRunner",
+        "python": "pytest_metricbench.runners.python:PythonRunner",
+        "recorded": "pytest_metricbench.runners.recorded:RecordedRunner",
+        "suite": "pytest_metricbench.runners.suite:SuiteRunner",
+    }
+)
 """The runners that need no plugin: kind -> class."""

@@ -107,3 +107,13 @@ def test_other_kinds(fake_kinds):
     assert other["properties"]["runner"]["anyOf"] == [{"$ref": "#/$defs/FakeRunner"}, {"$ref": "#/$defs/PlainRunner"}]
     assert other["$defs"]["FakeCoverage"]["required"] == ["id", "kind"]
     assert "with-alias" in other["$defs"]["FakeRunner"]["properties"]
+
+
+@pytest.mark.parametrize("kinds", [runners.BUILTIN, coverage.BUILTIN], ids=["runners", "coverage"])
+def test_a_kind_is_what_its_class_is_called(kinds):
+    assert {kind: cls.model_fields["kind"].default for kind, cls in kinds.items()} == {kind: kind for kind in kinds}
+    assert "kind" not in kinds
+
+
+def test_a_generator_is_what_its_class_is_called():
+    assert {origin: cls.origin for origin, cls in GENERATORS.items()} == {origin: origin for origin in GENERATORS}

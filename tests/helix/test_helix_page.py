@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 import yaml
 from helix_server import HelixServer
-from test_helix_sessions import REGISTER, without_others
+from test_helix_sessions import without_others
 
-from pytest_metricbench.runners import BUILTIN
 from pytest_metricbench.runners.helix.forms import Executor
 from pytest_metricbench.runners.helix.results import WORKSPACE_LIMIT
 from pytest_metricbench.runners.helix.runner import HelixRunner
@@ -37,8 +36,6 @@ def test_the_experiment_runs(pytester: pytest.Pytester, server: HelixServer, mon
     for name, source in zip(("agent.py", "verify.py"), blocks("python"), strict=True):
         assert source.startswith(f"# {name}:")
         (pytester.path / name).write_text(source)
-    if "helix" not in BUILTIN:
-        (pytester.path / "conftest.py").write_text(REGISTER)
     result = pytester.runpytest_inprocess(*without_others(), "experiment.yml")
     assert result.ret == 0, result.stdout.str()
     result.stdout.fnmatch_lines(["*9 passed, 3 missed in*"])

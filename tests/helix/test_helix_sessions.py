@@ -15,7 +15,6 @@ from helix_server import ENDED, HelixServer
 import pytest_metricbench.opening
 import pytest_metricbench.scheduling
 import pytest_metricbench.session  # noqa: F401  (a session in this process forgets what it imported itself)
-from pytest_metricbench.runners import BUILTIN
 
 AGENT = """\
 import json, pathlib, time
@@ -32,13 +31,6 @@ import json, pathlib
 
 reward = float(pathlib.Path("said.txt").read_text() == "yes")
 pathlib.Path("response.json").write_text(json.dumps({"scores": {"reward": reward}}))
-"""
-REGISTER = """\
-from pytest_metricbench.runners.helix.runner import HelixRunner
-
-
-def pytest_metricbench_runners():
-    return [HelixRunner]
 """
 ATTEMPTS = 8
 """Two variants, two tasks, two slots."""
@@ -74,8 +66,6 @@ class Lab:
         (self.path / "experiment.yml").write_text(json.dumps(experiment))
         (self.path / "agent.py").write_text(AGENT)
         (self.path / "verify.py").write_text(VERIFIER)
-        if "helix" not in BUILTIN:
-            (self.path / "conftest.py").write_text(REGISTER)
 
     def run(self, *args: str) -> pytest.RunResult:
         """A session in this process."""

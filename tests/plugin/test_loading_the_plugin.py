@@ -93,3 +93,32 @@ def test_the_header_says_what_will_run_and_where(lab):
     lab.make()
     result = lab.run("experiment.yml", "--collect-only")
     result.stdout.fnmatch_lines(["metricbench: shop: 18 attempts, 4 coverage requests, store: .metricbench/shop"])
+
+
+IMPORTED = """
+
+def pytest_sessionfinish(session):
+    import sys
+
+    ours = sorted(name for name in sys.modules if name.startswith("pytest_metricbench."))
+    (session.config.rootpath / "imported.txt").write_text("\\n".join(ours))
+"""
+
+
+@pytest.mark.slow
+def test_kinds_and_reports_that_nobody_asks_for_are_not_imported(lab):
+    """Each process would pay for them before its first attempt."""
+    lab.make()
+    lab.write("conftest.py", IMPORTED)
+    assert lab.run("experiment.yml", apart=True).ret == 0
+    imported = (lab.path / "imported.txt").read_text().split()
+    assert "pytest_metricbench.runners.python" in imported
+    others = ("command", "harbor", "helix", "recorded", "suite")
+    unwanted = [f"pytest_metricbench.runners.{name}" for name in others]
+    unwanted += [f"pytest_metricbench.coverage.{name}" for name in ("audit", "eval_author", "line", "tool_calls")]
+    unwanted += [
+        "pytest_metricbench.reporting.html",
+        "pytest_metricbench.earlier",
+        "pytest_metricbench.generating.text",
+    ]
+    assert [name for name in unwanted if name in imported] == []

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationInfo, model_validator
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
 
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.named_files import NamedFile
@@ -39,14 +39,13 @@ class JobArgv(Argv):
     """
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """A list of texts in YAML and JSON Schema; checked against ``folder`` of the validation context."""
-        texts = core_schema.list_schema(core_schema.str_schema(strict=True, min_length=1), min_length=1)
-        return core_schema.with_info_after_validator_function(
-            _checked_command,
-            texts,
-            serialization=core_schema.plain_serializer_function_ser_schema(lambda argv: list(argv.written)),
-        )
+    def checked(cls, written: list[str], info: ValidationInfo) -> "JobArgv":
+        """The command line of a list of texts.
+
+        Raises:
+            PydanticCustomError: it cannot be sent, or would not be found in the job.
+        """
+        return _checked_command(written, info)
 
 
 def _checked_command(written: list[str], info: ValidationInfo) -> JobArgv:
