@@ -44,22 +44,29 @@ def read_json_file(path: Path, limit: int = RESPONSE_LIMIT) -> Json:
     if not content.strip():
         raise ContractError(f"{name} is empty")
     try:
-        return json.loads(content, object_pairs_hook=_without_repeats)
-    except _RepeatedKeyError as error:
+        return json.loads(content, object_pairs_hook=without_repeats)
+    except RepeatedKeyError as error:
         raise ContractError(f"{name} has the key {error} twice") from None
     except (ValueError, RecursionError) as error:
         raise ContractError(f"{name} is not JSON: {error or type(error).__name__}") from None
 
 
-class _RepeatedKeyError(Exception):
-    """A key that a mapping has twice: which of the two values was meant is anybody's guess."""
+class RepeatedKeyError(Exception):
+    """A key that a mapping has twice: which of the two values was meant is anybody's guess. No ``ValueError``, which a
+    cut text raises.
+    """
 
 
-def _without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+def without_repeats(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """The mapping of some pairs, for ``object_pairs_hook`` of :mod:`json`.
+
+    Raises:
+        RepeatedKeyError: a key stands twice.
+    """
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise _RepeatedKeyError(repr(next(key for key in mapping if keys.count(key) > 1)))
+        raise RepeatedKeyError(repr(next(key for key in mapping if keys.count(key) > 1)))
     return mapping
 
 

@@ -427,9 +427,7 @@ class ExperimentRun:
         return summary, self.writer.write_summary(summary_to_json(summary), partial=partial)
 
     def _lacks_coverage(self) -> bool:
-        experiment = self.bench.experiment
-        requests = sum(len(case.subsets) + 1 for case in experiment.cases) * len(experiment.coverage)
-        return len(self.coverage) < requests
+        return len(self.coverage) < self.bench.experiment.coverage_requests
 
 
 def _leave_unmeasured(plan: CoveragePlan) -> None:

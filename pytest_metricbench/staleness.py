@@ -8,6 +8,7 @@ from pytest_metricbench.answers import read_json_file
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord, ContractError
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.store.layout import Layout
 
 _MOST_CHANGES: Final = 4
@@ -40,8 +41,7 @@ def stale_notice(
     if not stale:
         return None
     changes = list(dict.fromkeys(_changes(_earlier(layout), fingerprints.summary())))
-    more = f" and {len(changes) - _MOST_CHANGES} more" if len(changes) > _MOST_CHANGES else ""
-    what = f" (changed: {', '.join(changes[:_MOST_CHANGES])}{more})" if changes else ""
+    what = f" (changed: {first_names(changes, _MOST_CHANGES)})" if changes else ""
     count = f"{stale:,} saved attempts no longer fit" if stale > 1 else "1 saved attempt no longer fits"
     return f"{count} the experiment{what}: run again, and the old kept under {layout.stale.name}/"
 

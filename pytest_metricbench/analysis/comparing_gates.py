@@ -7,8 +7,9 @@ from pytest_metricbench.analysis.comparing_models import CaseComparison, Changed
 from pytest_metricbench.analysis.figures import Figure, Interval
 from pytest_metricbench.analysis.gate_numbers import meets, number_text
 from pytest_metricbench.analysis.summary import GateCheck, Settings
-from pytest_metricbench.analysis.unavailable import counted, listed, missing
+from pytest_metricbench.analysis.unavailable import counted, missing
 from pytest_metricbench.definition.experiment import BASELINE, Gate
+from pytest_metricbench.definition.problems import first_names
 
 SIGNIFICANT: Final = 0.05
 """A new survivor is noise where its adjusted p is above this; a drop where its 95 % interval reaches the number."""
@@ -118,14 +119,14 @@ def _survivors_check(gate: Gate, name: str, found: CaseComparison) -> GateCheck:
     new = [change for change in found.new_survivors if not gate.significant or is_significant(change)]
     if new:
         what = "significant new survivor" if gate.significant else "new survivor"
-        reason = f"{counted(len(new), what)}: {listed([change.mutant for change in new])}"
+        reason = f"{counted(len(new), what)}: {first_names([change.mutant for change in new], 3)}"
         return GateCheck(case=name, subject=None, value=len(new), holds=False, reason=reason)
     if figure is not None:
         holds = None if figure.outside else False
         return GateCheck(case=name, subject=None, value=None, holds=holds, reason=figure.reason)
     aside = None
     if found.new_survivors:
-        names = listed([change.mutant for change in found.new_survivors])
+        names = first_names([change.mutant for change in found.new_survivors], 3)
         survive = "survives" if len(found.new_survivors) == 1 else "survive"
         aside = f"{names} {survive} now, which noise of the attempts explains: not significant"
     return GateCheck(case=name, subject=None, value=0, holds=True, reason=aside)
@@ -139,11 +140,13 @@ def _unknown(found: CaseComparison) -> Figure | None:
     }
     before = [change.mutant for change in found.other_groups if change.then == "outside" and change.now == "undetected"]
     if lost["unmeasured"]:
-        return Figure(**missing(f"killed in the earlier run and not measured now: {listed(lost['unmeasured'])}"))
+        return Figure(
+            **missing(f"killed in the earlier run and not measured now: {first_names(lost['unmeasured'], 3)}")
+        )
     if lost["outside"]:
-        reason = f"killed in the earlier run, and attempts are outside this part now: {listed(lost['outside'])}"
+        reason = f"killed in the earlier run, and attempts are outside this part now: {first_names(lost['outside'], 3)}"
         return Figure(**missing(reason), outside=True)
     if before:
-        reason = f"attempts were outside the part of the earlier run, which may have killed: {listed(before)}"
+        reason = f"attempts were outside the part of the earlier run, which may have killed: {first_names(before, 3)}"
         return Figure(**missing(reason), outside=True)
     return None

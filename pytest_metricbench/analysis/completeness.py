@@ -7,8 +7,9 @@ from pytest_metricbench.analysis.outcomes import CaseOutcomes
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.subset_figures import NO_RESULT, CaseScores
 from pytest_metricbench.analysis.summary import BaselineCheck, CoverageFailure
-from pytest_metricbench.analysis.unavailable import briefly, counted, listed, outside_reason
+from pytest_metricbench.analysis.unavailable import briefly, counted, outside_reason
 from pytest_metricbench.definition.experiment import POOL
+from pytest_metricbench.definition.problems import first_names
 
 
 def baseline_check(outcomes: CaseOutcomes) -> BaselineCheck:
@@ -58,7 +59,7 @@ def problems(outcomes: CaseOutcomes, check: BaselineCheck, failures: tuple[Cover
         number = sum(places.values())
         if number:
             verb = "is" if number == 1 else "are"
-            where = listed([f"{place} {times}" for place, times in places.items()])
+            where = first_names([f"{place} {times}" for place, times in places.items()], 3)
             yield f"{case}: {number} of {counted(total, 'attempt')} {verb} {why} ({where})"
     if check.holds is False:
         yield f"{case}: {check.reason}"
@@ -66,7 +67,7 @@ def problems(outcomes: CaseOutcomes, check: BaselineCheck, failures: tuple[Cover
     for failure in failures:
         by_system.setdefault(failure.system, []).append(failure)
     for system, failed in by_system.items():
-        subsets = listed([failure.subset for failure in failed])
+        subsets = first_names([failure.subset for failure in failed], 3)
         first = briefly(failed[0].error)
         requests = counted(len(failed), "coverage request")
         yield f"{case}: {requests} of {system} without a result ({subsets}): {first}"

@@ -38,9 +38,3 @@ def briefly(message: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun: ``1 task``, ``2 tasks``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def listed(names: list[str], most: int = 3) -> str:
-    """The first names, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -211,6 +211,11 @@ class Experiment:
         """Where relative paths start."""
         return self.path.parent
 
+    @property
+    def coverage_requests(self) -> int:
+        """How many coverage scores there are to measure: of each system for every subset and for the pool."""
+        return sum(len(case.subsets) + 1 for case in self.cases) * len(self.coverage)
+
     def case(self, case_id: str) -> Case:
         """The case of that id.
 

@@ -1,7 +1,7 @@
 """What is wrong with an experiment file: every problem at its place, all of them at once."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -113,6 +113,12 @@ def key_text(keys: KeyPath) -> str:
 def shortened(text: str, limit: int = 60) -> str:
     """A text cut to what fits in a message."""
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def first_names(names: Sequence[str], most: int = 8) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def shown_path(path: Path) -> str:

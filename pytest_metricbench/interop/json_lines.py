@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_metricbench.answers import RepeatedKeyError, without_repeats
 from pytest_metricbench.interop.recordings import RecordingError
 from pytest_metricbench.plain_files import open_regular
 
@@ -35,7 +36,7 @@ class JsonLines:
         self._path: Final = path
         self._name: Final = name
         self._may_be_torn: Final = may_be_torn
-        self._hook: Final = _without_repeats if unique_keys else None
+        self._hook: Final = without_repeats if unique_keys else None
         self._limit: Final = limit
         self.torn: int | None = None
         """The line that is cut, once everything was read."""
@@ -66,7 +67,7 @@ class JsonLines:
         where = f"{self._name}:{number}"
         try:
             row = json.loads(line.decode("utf-8").rstrip("\r\n"), object_pairs_hook=self._hook)
-        except _RepeatedKeyError as error:
+        except RepeatedKeyError as error:
             raise RecordingError(f"{where}: the key {error} stands twice", "keep one of the two") from None
         except (ValueError, RecursionError) as error:
             if not line.endswith(b"\n") and not isinstance(error, RecursionError):
@@ -87,18 +88,6 @@ class JsonLines:
 
 
 _ONE_MAPPING: Final = "every line is one JSON mapping"
-
-
-class _RepeatedKeyError(Exception):
-    """A key that a mapping has twice; no ValueError, which a cut line raises."""
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _RepeatedKeyError(repr(next(key for key in mapping if keys.count(key) > 1)))
-    return mapping
 
 
 def _said(error: ValueError | RecursionError) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.definition.ids import derive_id, nearest
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.digests import digest_file, digest_value
 from pytest_metricbench.interop.recordings import RecordedTask, RecordedVariant, Recording, RecordingError, Recordings
 from pytest_metricbench.score_values import value_to_json, value_type
@@ -122,8 +123,7 @@ def _baseline(variants: Mapping[str, RecordedVariant], asked: str | None) -> str
 
 def _listed(variants: Mapping[str, RecordedVariant]) -> str:
     shown = [f"{name} ({variant.description})" if variant.description else name for name, variant in variants.items()]
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    return ", ".join(shown[:_SHOWN]) + more
+    return first_names(shown, _SHOWN)
 
 
 # ---------------------------------------------------------------- entries

@@ -14,7 +14,7 @@ def headline(bench: Bench, folder: Path) -> str:
     """A line on an experiment: what it holds, and where its store is as seen from ``folder``."""
     experiment = bench.experiment
     attempts = sum(1 for _ in experiment.attempts())
-    requests = sum(len(case.subsets) + 1 for case in experiment.cases) * len(experiment.coverage)
+    requests = experiment.coverage_requests
     cases = f"{len(experiment.cases)} cases, " if len(experiment.cases) > 1 else ""
     coverage = f", {requests} coverage requests" if requests else ""
     store = os.path.relpath(bench.layout.root, folder)

@@ -6,6 +6,7 @@ from pytest_metricbench.analysis.figures import MeanFigure
 from pytest_metricbench.analysis.summary import CaseSummary, Counts, Settings, Verdicts
 from pytest_metricbench.analysis.unavailable import briefly
 from pytest_metricbench.definition.experiment import BASELINE
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.reporting.coverage_block import correlation_table, sizes_table, unavailable_block
 from pytest_metricbench.reporting.kill_block import kill_table, score_block
 from pytest_metricbench.reporting.layout import (
@@ -13,7 +14,6 @@ from pytest_metricbench.reporting.layout import (
     Line,
     block,
     counted,
-    first_names,
     fitting,
     line,
     one_line,

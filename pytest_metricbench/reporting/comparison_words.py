@@ -17,8 +17,9 @@ from pytest_metricbench.analysis.comparing_models import (
 )
 from pytest_metricbench.analysis.summary import Settings
 from pytest_metricbench.definition.experiment import BASELINE
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.reporting.coverage_sentences import p_text
-from pytest_metricbench.reporting.layout import counted, first_names, two_digits
+from pytest_metricbench.reporting.layout import counted, two_digits
 
 MOST_NAMES: Final = 8
 

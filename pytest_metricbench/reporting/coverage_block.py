@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 from pytest_metricbench.analysis.figures import Correlation, CorrelationBySize, Figure, SizeFigure
 from pytest_metricbench.analysis.summary import CaseSummary, Settings, SizeSummary
 from pytest_metricbench.definition.experiment import MutationScore
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.reporting.coverage_sentences import coverage_sentences, p_text
 from pytest_metricbench.reporting.layout import (
     UNAVAILABLE,
@@ -13,7 +14,6 @@ from pytest_metricbench.reporting.layout import (
     Line,
     block,
     counted,
-    first_names,
     fitting,
     line,
     paragraph,

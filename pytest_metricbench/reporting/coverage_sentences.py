@@ -6,7 +6,8 @@ from typing import Final
 from pytest_metricbench.analysis.figures import Comparison, CorrelationBySize
 from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.definition.experiment import MutationScore
-from pytest_metricbench.reporting.layout import first_names, two_digits, with_interval
+from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.reporting.layout import two_digits, with_interval
 
 SIGNIFICANT: Final = 0.05
 MOST_COMPARISONS: Final = 3

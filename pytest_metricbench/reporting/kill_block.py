@@ -5,12 +5,12 @@ from string import ascii_lowercase
 from typing import Final
 
 from pytest_metricbench.analysis.summary import CaseSummary
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.reporting.layout import (
     UNAVAILABLE,
     Line,
     block,
     counted,
-    first_names,
     flowing,
     line,
     listing,

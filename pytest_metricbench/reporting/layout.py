@@ -134,12 +134,6 @@ def named(pairs: Sequence[tuple[str, str]], width: int, most_lines: int = 1) -> 
     return texts
 
 
-def first_names(names: Sequence[str], most: int = 8) -> str:
-    """The first of some names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def flowing(texts: Sequence[str], width: int) -> list[str]:
     """Short texts in columns of one width, as many a line as fit."""
     column = max(len(text) for text in texts) + len(_GAP)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.reporting.plots_svg import FOREGROUND, embedded_svg
 
 MARKS: Final = (("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆"), ("v", "▼"), ("P", "✚"), ("X", "✖"), ("*", "★"))
@@ -137,9 +138,8 @@ def _draw_points(axes: Any, merged: dict[Point, list[str]], cases: Sequence[str]
 
 
 def _title(point: Point, names: list[str], *, several: bool) -> str:
-    more = f" and {len(names) - _NAMES_IN_TITLE} more" if len(names) > _NAMES_IN_TITLE else ""
     of_case = f" of {point.case}" if several else ""
-    shown = f"{', '.join(names[:_NAMES_IN_TITLE])}{more}{of_case}"
+    shown = f"{first_names(names, _NAMES_IN_TITLE)}{of_case}"
     return f"{shown}: size {point.size}, coverage {point.x:.3g}, score {point.y:.3g}"
 
 

@@ -20,7 +20,8 @@ from pytest_metricbench.analysis.summary import MutantGroups, Survivor
 from pytest_metricbench.attempts import Attempts, Standing
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord
 from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment, Variant
-from pytest_metricbench.reporting.layout import Line, block, counted, first_names, line, one_line, paragraph
+from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.reporting.layout import Line, block, counted, line, one_line, paragraph
 
 _STATES: Final = {"absent": "not in the store", "stale": "no longer fit", "rescorable": "to be scored again"}
 

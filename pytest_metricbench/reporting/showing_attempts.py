@@ -11,13 +11,13 @@ from pytest_metricbench.analysis.unavailable import briefly
 from pytest_metricbench.budget import agent_ran, cost_of
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord
 from pytest_metricbench.definition.experiment import BASELINE
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.definition.scoring import policy_at, status
 from pytest_metricbench.reporting.amounts import duration_text, money_text
 from pytest_metricbench.reporting.layout import (
     Column,
     Line,
     block,
-    first_names,
     line,
     one_line,
     paragraph,

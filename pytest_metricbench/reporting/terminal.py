@@ -9,6 +9,7 @@ from typing import Final
 from pytest_metricbench.analysis.figures import Figure
 from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.reporting.case_block import attempts_text, case_block, deaths_block
 from pytest_metricbench.reporting.comparison_block import comparison_block
 from pytest_metricbench.reporting.comparison_words import counts_survivors, is_against_earlier
@@ -20,7 +21,6 @@ from pytest_metricbench.reporting.layout import (
     Style,
     block,
     counted,
-    first_names,
     line,
     listing,
     named,

@@ -2,12 +2,12 @@
 
 import pytest
 
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.reporting.layout import (
     Column,
     Line,
     Span,
     block,
-    first_names,
     fitting,
     flowing,
     line,

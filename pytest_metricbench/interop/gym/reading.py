@@ -13,6 +13,7 @@ from typing import Final
 from pytest_metricbench.contracts import OutputKind
 from pytest_metricbench.definition.experiment import Note
 from pytest_metricbench.definition.ids import nearest
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.interop.counted_notes import counted_note, counted_notes
 from pytest_metricbench.interop.gym.failures import FAILURE_CLASSES, UNKNOWN
 from pytest_metricbench.interop.gym.files import find_runs, short_names
@@ -131,7 +132,7 @@ def _check_choice(runs: Sequence[Run]) -> None:
     """Several runs of one agent: repeats or versions? Nothing in them says it."""
     agents = {run.agent(key) for run in runs for key in run.rollouts}
     if len(runs) > 1 and len(agents) == 1:
-        shown = _listed([run.files.name for run in runs])
+        shown = first_names([run.files.name for run in runs], _SHOWN)
         message = f"{len(runs)} rollouts files are of one agent, {agents.pop()}: {shown}"
         remedy = "variants: folder or file where each is a version of it; variants: agent where they are repeats"
         raise RecordingError(message, remedy)
@@ -142,7 +143,7 @@ def _check_scores(runs: Sequence[Run], scores: Sequence[str]) -> None:
     for name in scores:
         if name not in there:
             numbers = sorted(field for field in there if not field.startswith("_"))
-            remedy = f"fields with numbers or booleans: {_listed(numbers)}" if numbers else "remove it"
+            remedy = f"fields with numbers or booleans: {first_names(numbers, _SHOWN)}" if numbers else "remove it"
             raise RecordingError(f"runner.columns.scores: no row has a field {name!r}", remedy)
 
 
@@ -164,13 +165,8 @@ def _check_tasks(runs: Sequence[Run], attempts: Sequence[Recording]) -> None:
         tasks.setdefault(found.variant, set()).add(found.task)
     times = Counter(task for named in tasks.values() for task in named)
     if len(tasks) > 1 and max(times.values()) == 1:
-        message = f"{runs[0].files.name}: the agents {_listed(sorted(tasks))} have no task index in common"
+        message = f"{runs[0].files.name}: the agents {first_names(sorted(tasks), _SHOWN)} have no task index in common"
         raise RecordingError(message, "columns: {task: FIELD} names tasks by a field of the materialized inputs")
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_SHOWN])} and {more} more"
 
 
 # ---------------------------------------------------------------- notes

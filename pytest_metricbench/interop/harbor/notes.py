@@ -6,6 +6,7 @@ from typing import Final
 
 from pytest_metricbench.contracts import Outcome
 from pytest_metricbench.definition.experiment import Note
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.interop.harbor.folders import JobFolder
 from pytest_metricbench.interop.harbor.planned import INTERRUPTED, JobAttempt
 from pytest_metricbench.interop.harbor.results import STEP_PREFIX
@@ -86,9 +87,8 @@ def task_notes(attempts: Sequence[JobAttempt]) -> Iterator[Note]:
             checksums.setdefault(attempt.task, set()).add(checksum)
     changed = sorted(task for task, different in checksums.items() if len(different) > 1)
     if changed:
-        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
         tasks = "task had" if len(changed) == 1 else "tasks had"
-        shown = ", ".join(changed[:_SHOWN]) + more
+        shown = first_names(changed, _SHOWN)
         yield Note(f"{tasks} other files in some of the trials than in others ({shown})", len(changed))
 
 

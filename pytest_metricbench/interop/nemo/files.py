@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from pytest_metricbench.answers import named
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.interop.json_lines import JsonLines
 from pytest_metricbench.interop.recordings import RecordingError
 from pytest_metricbench.plain_files import open_regular
@@ -144,8 +145,7 @@ def read_rows(bundle: Bundle, file: str) -> JsonLines:
 
 def listed(names: Iterable[str]) -> str:
     """Names for a message, sorted; not more of them than one can read."""
-    shown = sorted(names)
-    return ", ".join(shown[:20]) + (f" and {len(shown) - 20} more" if len(shown) > 20 else "")
+    return first_names(sorted(names), 20)
 
 
 def _opened(bundle: Bundle, file: str) -> BinaryIO:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pytest_metricbench.contracts import AttemptError, Outcome
 from pytest_metricbench.definition.experiment import Note
 from pytest_metricbench.definition.ids import derive_id, nearest
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.interop.counted_notes import counted_note, counted_notes
 from pytest_metricbench.interop.recordings import (
     ReadOptions,
@@ -226,9 +227,8 @@ class _Reader:
         notes = list(counted_notes((REPEATED, EQUAL, NAN, NULL, OVERRULED), self.counted))
         unused = [name for name in self.seen if name and name not in self.used]
         if unused:
-            more = f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else ""
-            shown = f"{', '.join(unused[:_SHOWN])}{more}"
-            notes.append(counted_note(f"column{{s}} that nothing reads: {shown}", len(unused)))
+            text = f"column{{s}} that nothing reads: {first_names(unused, _SHOWN)}"
+            notes.append(counted_note(text, len(unused)))
         return notes
 
 
