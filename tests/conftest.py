@@ -4,15 +4,17 @@ import os
 from contextlib import suppress
 
 import numpy  # noqa: F401  (pytester forgets what an in-process run imported, and numpy cannot be imported twice)
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 with suppress(ImportError):
     import httpcore  # noqa: F401  (nor can what httpx imports late: it would not know the errors of a second one)
     import httpx  # noqa: F401
 
-# Enough to find what was broken today; .ci/full looks longer.
-settings.register_profile("short", max_examples=40)
-settings.register_profile("long", max_examples=200)
+# Every change is judged by the same examples, enough to find what was broken today; .ci/full looks longer, and anew.
+# How long an example takes to draw or to run says how busy the machine is; no fixture here is changed by an example.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+settings.register_profile("short", patient, max_examples=40, derandomize=True)
+settings.register_profile("long", patient, max_examples=200)
 settings.load_profile(os.environ.get("METRICBENCH_HYPOTHESIS", "short"))
 
 collect_ignore = ["known_answers"]  # an experiment that tests run in a folder of their own, not a test

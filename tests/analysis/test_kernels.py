@@ -132,7 +132,6 @@ def paired_lists(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(paired_lists())
-@settings(deadline=None)
 def test_coefficients_are_scipys(sides: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = sides
     assume(why_undefined(x, y) is None)
@@ -144,7 +143,6 @@ def test_coefficients_are_scipys(sides: tuple[np.ndarray, np.ndarray]) -> None:
 
 
 @given(paired_lists())
-@settings(deadline=None)
 def test_coefficients_are_antisymmetric_and_bounded(sides: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = sides
     assume(why_undefined(x, y) is None)
@@ -192,7 +190,6 @@ sides = st.tuples(tallies.filter(lambda t: t[0] > 0), tallies.filter(lambda t: t
 
 
 @given(sides)
-@settings(deadline=None)
 def test_fisher_is_scipys(drawn: tuple[tuple[int, int], tuple[int, int]]) -> None:
     (base_n, base_passed), (mutant_n, mutant_passed) = drawn
     table = [[base_passed, base_n - base_passed], [mutant_passed, mutant_n - mutant_passed]]

@@ -55,7 +55,7 @@ def check(x: np.ndarray, y: np.ndarray, found: dict[str, np.ndarray]) -> None:
 
 
 @given(columns())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_all_columns_at_once_are_what_scipy_says_one_by_one(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = drawn
     check(x, y, coefficients_many(Side(x, compact(x)), Side(y, compact(y))))
@@ -198,7 +198,7 @@ def pair_lists(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 @example((np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0])))
 @given(pair_lists())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_redrawn_pairs_are_what_scipy_says_one_by_one(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     x, y = drawn
     index = np.random.default_rng(7).integers(0, len(x), (12, len(x)))

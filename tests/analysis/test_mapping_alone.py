@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from results_builder import UNMEASURED, CaseTable, build
@@ -69,7 +69,6 @@ ATTEMPTS = st.lists(SCORES.filter(bool) | st.just(None) | st.just(UNMEASURED), m
 ROWS = st.fixed_dictionaries({"a": ATTEMPTS, "b": ATTEMPTS, "c": ATTEMPTS})
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from([1.0, 0.5, -1.0]))
 def test_every_figure_follows_from_the_mapping(rows: dict[str, list[Any]], threshold: float) -> None:
     policy = ScorePolicy("m.s", threshold, OUTPUTS)

@@ -198,7 +198,7 @@ entry = st.sampled_from([0, 1, 1, None, UNMEASURED, "missing", "outside"])
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_anything_makes_a_summary(data: st.DataObject) -> None:
     """Any outcomes, goals, gaps and rules: figures have a value or a reason, and the text reads back."""
     tasks = [f"t{number}" for number in range(data.draw(st.integers(1, 9)))]

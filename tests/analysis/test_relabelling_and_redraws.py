@@ -305,7 +305,7 @@ def shuffled(given_results: Results, seed: int) -> Results:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([KillRule(), KillRule("fisher", 0.3), KillRule("fisher", None, 0.4)]))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_no_order_of_the_files_changes_a_draw(seed: int, rule: KillRule) -> None:
     given_results = build(big_table(), rule=rule, permutation=49, bootstrap=40)
     assert summary_to_json(summarize(shuffled(given_results, seed))) == summary_to_json(summarize(given_results))

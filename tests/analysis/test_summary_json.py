@@ -133,7 +133,7 @@ def shuffled(given: Results, seed: int) -> Results:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([KillRule(), KillRule("fisher", 0.3), KillRule("fisher", None, 0.4)]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_order_of_the_files_changes_a_byte(seed: int, rule: KillRule) -> None:
     given_results = results()
     analysis = replace(given_results.experiment.analysis, kill=rule)
@@ -145,7 +145,7 @@ entry = st.one_of(st.none(), st.sampled_from([0, 1, True, 0.5, UNMEASURED, OUTSI
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_outcomes_make_a_summary_that_reads_back(data: st.DataObject) -> None:
     tasks = [f"t{number}" for number in range(data.draw(st.integers(1, 4)))]
     attempts = {task: data.draw(st.integers(1, 4)) for task in tasks}

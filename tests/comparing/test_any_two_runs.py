@@ -60,7 +60,7 @@ def summaries(draw: Any, rule: KillRule, cases: list[str]) -> Summary:
 
 
 @given(st.data(), RULES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_two_runs(data: st.DataObject, rule: KillRule) -> None:
     one = summaries(data.draw, rule, ["c", "d"])
     other = summaries(data.draw, rule, ["c"] if data.draw(st.booleans()) else ["c", "e"])
@@ -89,7 +89,7 @@ def test_any_two_runs(data: st.DataObject, rule: KillRule) -> None:
 
 
 @given(st.data(), RULES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_run_against_itself_shows_no_change(data: st.DataObject, rule: KillRule) -> None:
     one = summaries(data.draw, rule, ["c", "d"])
     found = compare_runs(one, one, "x").cases["c"]

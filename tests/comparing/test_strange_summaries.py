@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from comparing_lab import BASE, summary_of, table
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.analysis.comparing import compare_runs
@@ -39,7 +39,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 def test_a_changed_summary_is_refused_or_compared(tmp_path: Path, data: st.DataObject) -> None:
     content = json.loads(EARLIER)
     found = places(content)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -295,7 +295,7 @@ def test_bad_judgments_beside_the_experiment(
     ),
     st.sampled_from(["schema", "trace_sha256", "judged_by", "judgments", "other", *judgment(b"")["judgments"][0]]),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_whatever_is_written_as_judgments_there_is_no_traceback(tmp_path: Path, value: Any, key: str) -> None:
     problems = ProblemList()
     audit = read_audit(SAMPLES / "audit-mixed.md", "audit.md", problems)

@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -337,7 +337,7 @@ def near_audits(draw: st.DrawFn) -> Any:
 
 
 @given(near_audits())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_schema_and_reader_refuse_the_same(tmp_path: Path, value: Any) -> None:
     """Except for what one place cannot tell: names that stand twice, and tools and capabilities that are no items."""
     valid = jsonschema.Draft202012Validator(audit_schema()).is_valid(value)
@@ -347,7 +347,7 @@ def test_schema_and_reader_refuse_the_same(tmp_path: Path, value: Any) -> None:
 
 
 @given(st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_whatever_is_done_to_an_audit_there_is_no_traceback(tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(MIXED.encode())
     for _ in range(data.draw(st.integers(1, 4))):

@@ -25,7 +25,7 @@ from eval_author_lab import (
     trace,
     tree,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import CoverageError, Goals, Score
@@ -382,7 +382,7 @@ def test_audits_that_are_not_right(tmp_path: Path, change: tuple[str, str], says
 NAMES = st.sampled_from(["a.b", "c", "D", "e/f", "g-h", "i:j"])
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8)
 @given(
     declared=st.sets(NAMES, min_size=1),
     called=st.lists(st.lists(st.lists(NAMES, max_size=3), min_size=1, max_size=2), min_size=1, max_size=3),

@@ -71,7 +71,7 @@ def judgments(items: list[dict[str, Any]], kind: str, content: bytes, status: st
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     items=audits(),
     calls=st.lists(st.lists(st.sampled_from(TOOLS), max_size=3), min_size=1, max_size=3),

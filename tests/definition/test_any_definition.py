@@ -4,7 +4,7 @@ import copy
 from contextlib import suppress
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.definition.claiming import claim
@@ -58,7 +58,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(PATHS), VALUES, st.sampled_from(["set", "delete", "rename"])), max_size=3))
 def test_a_damaged_experiment(folder, damages):
     tree = copy.deepcopy(TREE)
@@ -87,7 +87,7 @@ def test_a_damaged_experiment(folder, damages):
     assert all(found.message for found in problem.problems)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=60) | st.binary(max_size=60))
 def test_any_content(folder, content):
     data = content.encode() if isinstance(content, str) else content
@@ -98,7 +98,7 @@ def test_any_content(folder, content):
     assert found.ours == (found.message == "")
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 3000), st.integers(0, 255))
 def test_a_flipped_byte(folder, position, byte):
     data = bytearray(yaml.safe_dump(TREE).encode())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -260,6 +260,4 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = pytest.mark.slow(Histories.TestCase)
-TestHistories.settings = settings(
-    max_examples=25, stateful_step_count=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestHistories.settings = settings(max_examples=25, stateful_step_count=15)

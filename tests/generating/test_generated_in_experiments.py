@@ -242,7 +242,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12) | st.lis
 ).map("\n".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     entry=st.dictionaries(
         st.text("ab", min_size=1, max_size=3),

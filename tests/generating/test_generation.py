@@ -106,7 +106,7 @@ def test_slugs(text, expected):
     assert slug(text) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(targets=st.lists(st.text(max_size=8) | st.sampled_from(["a", "A", "a-2", ""]), min_size=1, max_size=12))
 def test_ids_are_unique_and_valid_whatever_the_targets(tmp_path_factory, targets):
     folder = tmp_path_factory.getbasetemp()
@@ -147,7 +147,7 @@ def test_what_a_sample_leaves_out_is_counted(bench):
 # ---------------------------------------------------------------- entries and params
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     lines=st.lists(
         st.sampled_from(

@@ -32,7 +32,7 @@ PARAMS = st.dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(old=TEXTS, new=TEXTS)
 def test_the_diff_of_two_texts_makes_one_of_the_other(old, new):
     diff = unified_diff("a b.md", old, new)
@@ -44,7 +44,7 @@ def test_the_diff_of_two_texts_makes_one_of_the_other(old, new):
     assert params is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(old=PARAMS, new=PARAMS)
 def test_the_diff_of_two_params_makes_one_of_the_other(old, new):
     diff = params_diff(old, new)

@@ -81,7 +81,7 @@ def paths(value, above=()):
         yield from paths(entry, (*above, key))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     value=st.dictionaries(st.text(max_size=4), VALUES, min_size=1, max_size=3)
     | st.lists(VALUES, min_size=1, max_size=3),

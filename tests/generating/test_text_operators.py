@@ -65,7 +65,7 @@ def changed(operator: str, text: str) -> list[str]:
 # ---------------------------------------------------------------- any text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(text=TEXTS)
 @pytest.mark.parametrize("operator", BUILTIN)
 def test_any_text_can_be_looked_at_and_gives_the_same_twice(operator, text):
@@ -77,7 +77,7 @@ def test_any_text_can_be_looked_at_and_gives_the_same_twice(operator, text):
         assert change.target
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=TEXTS)
 def test_lines_and_blocks_lie_within_the_text_and_in_order(text):
     lines = lines_of(text)

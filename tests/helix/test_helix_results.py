@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.runners.helix import results as helix_results
@@ -166,7 +166,7 @@ def test_what_is_no_archive(workspace: Path, content: bytes) -> None:
         unpack(io.BytesIO(content), workspace)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(data=st.data())
 def test_a_damaged_archive_is_refused_or_read_and_never_more(workspace: Path, data: st.DataObject) -> None:
     inside = data.draw(st.booleans())
@@ -180,7 +180,7 @@ def test_a_damaged_archive_is_refused_or_read_and_never_more(workspace: Path, da
     assert {path.name for path in workspace.parent.iterdir()} == {"there"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(name=st.text(max_size=20).filter(lambda name: "\0" not in name))
 def test_any_name_stays_below_the_folder(workspace: Path, name: str) -> None:
     archive = packed((f"workspace/{name}", b"x"))

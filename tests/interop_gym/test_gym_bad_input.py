@@ -244,7 +244,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.none() | ROWS, st.none() | ROWS, st.sampled_from(["agent", "file"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_row_whatever_ends_in_a_traceback(tmp_path_factory, results, failures, inputs, variants) -> None:
     gym_lab = GymLab(tmp_path_factory.mktemp("runs"))
     gym_lab.write(results, failures, inputs)

@@ -51,7 +51,7 @@ def test_tokens_are_measurements_and_the_reward_is_left_to_be_inferred(gym_lab: 
 
 
 @given(st.permutations([(task, rollout) for task in range(4) for rollout in range(3)]), st.integers(0, 12))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_order_of_rows_means_nothing(tmp_path_factory, order, cut) -> None:
     plan = planned(4, 3)
     rows = [result(*key, reward=float(key[0] + key[1])) for key in order[:cut]]

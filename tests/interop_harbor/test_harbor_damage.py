@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from harbor_lab import SAMPLES, HarborLab, read_sample, result
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.interop.harbor.jobs import read
@@ -57,7 +57,7 @@ def replaced(document: Any, keys: tuple[Any, ...], value: Any) -> Any:
     return document
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(st.data())
 def test_one_part_is_something_else(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(documents())))
@@ -89,7 +89,7 @@ def read_and_used(job: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_file_that_is_cut_is_named(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(documents())))
     job = tmp_path_factory.mktemp("job")

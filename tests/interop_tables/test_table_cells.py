@@ -170,7 +170,7 @@ NUMBERS = st.one_of(
 
 
 @given(st.lists(st.one_of(st.none(), NUMBERS, st.floats(allow_nan=True)), min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_values_survive_both_formats(tmp_path_factory: pytest.TempPathFactory, values: list[Any]) -> None:
     values = [v for v in values if not (isinstance(v, float) and math.isfinite(v) and abs(v) >= 1e308)] or [1]
     folder = tmp_path_factory.mktemp("tables")
@@ -192,7 +192,7 @@ def read_or_refused(path: Path) -> str:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_cell_whatever_ends_in_a_traceback(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.mktemp("tables") / "t.csv"
     path.write_bytes(b"task,reward\nt," + text.encode("utf-8", "surrogatepass") + b"\nu,1\n")
@@ -200,7 +200,7 @@ def test_no_cell_whatever_ends_in_a_traceback(tmp_path_factory: pytest.TempPathF
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_file_whatever_ends_in_a_traceback(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("tables") / "t"
     path.write_bytes(content)

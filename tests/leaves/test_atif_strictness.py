@@ -286,7 +286,7 @@ def test_the_order_of_keys_does_not_matter() -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_whatever_is_done_to_a_trace_there_is_no_traceback(data: st.DataObject) -> None:
     value = copy.deepcopy(FULL)
     for _ in range(data.draw(st.integers(1, 3))):

@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import AttemptError, AttemptRecord
@@ -48,7 +48,6 @@ def records(draw, outcome=OUTCOMES):
 # ---------------------------------------------------------------- wire
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["passed", "missed", "died", "unmeasured"]), st.lists(records(), max_size=3))
 def test_what_is_sent_arrives(status, sent):
     text = to_wire(status, sent)
@@ -59,7 +58,6 @@ def test_what_is_sent_arrives(status, sent):
     assert list(message.records) == sent
 
 
-@settings(deadline=None)
 @given(records(st.just("scored")), st.sampled_from([math.nan, math.inf, -math.inf]))
 def test_numbers_that_are_not_finite_arrive(record, value):
     sent = {**record.scores, "reward": value}
@@ -108,7 +106,6 @@ def test_a_name_that_leads_elsewhere_is_an_error(name):
 # ---------------------------------------------------------------- order
 
 
-@settings(deadline=None)
 @given(st.dictionaries(KEYS, st.floats(0, 1e3)), st.lists(KEYS, unique=True))
 def test_ranks(known, keys):
     order = Order({key: _record(duration=duration) for key, duration in known.items()})

@@ -254,7 +254,7 @@ row = st.lists(st.sampled_from([0, 1, None, UNMEASURED, OUTSIDE]), min_size=2, m
 
 
 @given(st.data(), st.integers(40, 130), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_summary_fits_any_terminal(data: st.DataObject, width: int, brief: bool) -> None:
     tables = {}
     for case in data.draw(st.lists(words, min_size=1, max_size=5, unique=True)):

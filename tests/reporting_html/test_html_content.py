@@ -567,7 +567,7 @@ def tables(draw: st.DrawFn) -> CaseTable:
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(cases=st.lists(tables(), min_size=1, max_size=2))
 def test_any_results_make_a_page_whose_matrix_is_that_of_the_summary(cases: list[CaseTable]) -> None:
     found = build({f"c{n}": table for n, table in enumerate(cases)}, bootstrap=5, permutation=5)

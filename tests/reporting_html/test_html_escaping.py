@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from html_lab import CHROMIUM, ORIGIN, Element, loaded, page_of, read
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from results_builder import CaseTable, build
 
@@ -190,7 +190,7 @@ def test_the_probe_would_run_if_it_were_markup(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(text=st.text(min_size=1, max_size=60))
 def test_any_text_is_on_the_page_as_it_is(text: str) -> None:
     table = CaseTable({"baseline": {"t": [1.0]}, "m": {"t": [1.0]}}, descriptions={"m": f"[{text}]"})

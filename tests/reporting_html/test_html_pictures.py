@@ -93,7 +93,7 @@ def test_one_size_has_the_first_colour() -> None:
     assert list(size_colours([9, 3, 6])) == [3, 6, 9]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     values=st.lists(
         st.tuples(st.floats(0, 1), st.floats(-1e6, 1e6, allow_nan=False), st.integers(1, 500), st.sampled_from("ab")),

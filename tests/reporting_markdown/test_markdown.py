@@ -126,7 +126,7 @@ def test_what_fits_is_not_cut() -> None:
     st.lists(st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1), min_size=1), max_size=6),
     st.integers(40, 300),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_cut_is_over_the_limit(blocks: list[list[str]], limit: int) -> None:
     note = "*Cut.*"
     shown = joined(blocks, limit, note)
@@ -153,7 +153,7 @@ ANY_TEXT = st.lists(st.sampled_from(PIECES), min_size=1, max_size=7).map("".join
 
 
 @given(ANY_TEXT)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_any_text_is_shown_as_it_is(given_text: str) -> None:
     words = one_line(given_text)
     page = rendered("\n".join(markdown_table(["h", "k"], [[text(given_text), code(given_text)]])))

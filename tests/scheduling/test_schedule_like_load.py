@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mock_nodes import Hooks, MockNode
 from xdist.remote import Producer
@@ -13,7 +13,7 @@ from xdist_simulation import Config, History, Simulation, World
 
 from pytest_metricbench.scheduling import ExperimentScheduling
 
-usual = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+usual = settings(max_examples=200)
 
 SchedulerFactory = Callable[[Any, Any], LoadScheduling]
 

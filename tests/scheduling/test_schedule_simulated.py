@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from slot_plans import Plan, experiment, lognormal
 from xdist.scheduler import LoadScheduling
@@ -14,7 +14,7 @@ from xdist_simulation import HangError, History, Simulation, World
 
 from pytest_metricbench.scheduling import LONGEST_QUEUE, QUEUE_SECONDS, Slot
 
-thorough = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=300)
 usual = settings(thorough, max_examples=100)
 
 

@@ -226,7 +226,7 @@ def test_a_limit_on_the_size_of_files_takes_the_line_back(path: Path) -> None:
     assert lines(path) == ["x" * 999] * 10 + ["small"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.text("abc", max_size=8), st.lists(st.integers(0, 5), max_size=3), st.booleans()), max_size=6)
 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.answers import plain_text
@@ -92,7 +92,7 @@ def plain(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else (type(value).__name__, value)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=150)
 @given(ATTEMPTS)
 def test_an_attempt_comes_back(record: AttemptRecord) -> None:
     line = to_line(attempt_to_json(record))
@@ -105,7 +105,7 @@ def test_an_attempt_comes_back(record: AttemptRecord) -> None:
     assert to_line(attempt_to_json(again)) == to_line(attempt_to_json(attempt_from_line(line)))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100)
 @given(COVERAGE)
 def test_a_coverage_request_comes_back(record: CoverageRecord) -> None:
     line = to_line(coverage_to_json(record))

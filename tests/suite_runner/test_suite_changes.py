@@ -228,7 +228,7 @@ PLAIN = ast.unparse(ast.parse(PROGRAM)) + "\n"
 KNOWN = {argument: ran(PLAIN, argument) for argument in range(12)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 2**32))
 def test_a_run_that_no_line_leads_from_cannot_tell_the_difference(seed):
     new = Damage(random.Random(seed)).apply() + "\n"

@@ -53,7 +53,7 @@ def test_a_diff_without_the_returns_of_its_source_applies_and_keeps_them(old_lin
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(LINES, LINES, st.booleans(), st.booleans())
 def test_what_git_writes(tmp_path_factory, old_lines, new_lines, old_bare, new_bare):
     old, new = joined(old_lines, "\n", bare=old_bare), joined(new_lines, "\n", bare=new_bare)
