@@ -1,0 +1,20 @@
+"""Fixtures of the tests of ``--metricbench-init``."""
+
+import pytest
+
+# Imported once here, since a session in this process forgets the modules that it imported itself.
+import pytest_metricbench.opening
+import pytest_metricbench.session
+import pytest_metricbench.stages
+import pytest_metricbench.starting.start  # noqa: F401
+
+OTHER_PLUGINS = ("randomly", "rerunfailures", "repeat", "timeout", "html", "metadata", "pytest_cov", "sugar")
+
+
+@pytest.fixture
+def alone(pytester, monkeypatch):
+    """Runs pytest in a folder of its own, without plugins that have tests of their own."""
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        monkeypatch.delenv(name, raising=False)
+    off = [part for plugin in OTHER_PLUGINS for part in ("-p", f"no:{plugin}")]
+    return lambda *args: pytester.runpytest_inprocess(*off, *args)
