@@ -1,11 +1,9 @@
 """The ``suite`` runner: tests of a Python project are the tasks, damaged versions of its source the mutants."""
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
@@ -13,25 +11,18 @@ from pydantic_core import PydanticCustomError
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.contracts import AttemptRequest, Json, Outcome, Seconds
 from pytest_metricbench.digests import canonical_json
-from pytest_metricbench.processes import OUTPUT_LIMIT, MissingVariableError, bound_log
+from pytest_metricbench.processes import MissingVariableError
 from pytest_metricbench.runners.suite_tests import SuiteTests
 from pytest_metricbench.sources import Source, SourceError
-from pytest_metricbench.suite import child
-from pytest_metricbench.suite.changes import runs_of
-from pytest_metricbench.suite.mutations import (
-    MutantParams,
-    Mutation,
-    MutationError,
-    mutation_of,
-    named_file,
-    read_source,
-)
-from pytest_metricbench.suite.outcomes import SCORE, Attempted
-from pytest_metricbench.suite.outline import defined_tests, did_you_mean, missing_test
+from pytest_metricbench.suite.mutations import MutantParams, MutationError, named_file, read_source
+from pytest_metricbench.suite.outline import defined_tests, missing_test
 from pytest_metricbench.suite.places import SourcePlace, TestsPlace
-from pytest_metricbench.suite.processes import Server, SuiteError
-from pytest_metricbench.suite.project import Limits, Project
-from pytest_metricbench.suite.reach import Memory, Ran, Reach, write_reach
+from pytest_metricbench.suite.processes import SuiteError
+from pytest_metricbench.suite.project import Project
+from pytest_metricbench.suite.trials import Trials
+
+_AHEAD: Final = 512
+"""Tests of a mutant that are run in a row at the most."""
 
 
 class TestParams(BaseModel):
@@ -89,14 +80,11 @@ class SuiteRunner(Runner):
     task_sources: ClassVar[Sequence[type[Source]]] = (SuiteTests,)
 
     _project: Project = PrivateAttr()
-    _memory: Memory = PrivateAttr(default_factory=Memory)
-    _mutations: dict[str, Mutation] = PrivateAttr(default_factory=dict)
+    _trials: Trials = PrivateAttr()
     _defined: dict[Path, frozenset[str] | None] = PrivateAttr(default_factory=dict)
     """Test file -> what :func:`.defined_tests` says of it."""
     _different: set[str] = PrivateAttr(default_factory=set)
     """Params of mutants that were found to differ from the baseline."""
-    _killed: dict[tuple[str, str], str] = PrivateAttr(default_factory=dict)
-    """(case, variant) -> the test that killed it first, in this process."""
 
     def model_post_init(self, context: Any, /) -> None:
         """Gather what is the same for all attempts; ``folder`` of the validation context is the experiment's."""
@@ -111,6 +99,13 @@ class SuiteRunner(Runner):
             slowdown=self.slowdown,
             preload=self.preload,
             trace=find_spec("coverage") is not None,
+        )
+        self._trials = Trials(
+            self._project,
+            recursion_limit=self.recursion_limit,
+            memory=None if self.memory is None else self.memory << 20,
+            exhaustive=self.exhaustive,
+            first_only=self.kill == "first",
         )
 
     @property
@@ -154,7 +149,7 @@ class SuiteRunner(Runner):
         """
         checked = MutantParams.model_validate(dict(params))
         try:
-            mutation = self._mutation(checked)
+            mutation = self._trials.mutation(checked)
             named = [*([checked.patch_file] if checked.patch_file else []), *checked.replace.values()]
             if named and canonical_json(dict(params)) not in self._different:
                 mutation.require_difference()  # generated ones were compared when they were made
@@ -195,16 +190,23 @@ class SuiteRunner(Runner):
 
     # ------------------------------------------------ attempts
 
+    @property
+    def ahead(self) -> int:
+        """With ``kill: first`` as many as a mutant may have tests: they are run one after another in one process."""
+        return _AHEAD if self.kill == "first" else 0
+
+    def begin(self, request: AttemptRequest, workspace: Path) -> None:
+        """Note an attempt of a mutant that comes next.
+
+        Raises:
+            LookupError: it can be judged alone only: it is the baseline's, or the baseline has not run the test yet.
+        """
+        self._trials.expect(request, workspace)
+
     def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
         """Run the test against the variant, unless it cannot tell it from the baseline."""
-        nodeid = str(request.task.params["nodeid"])
         try:
-            mutation = self._mutation(MutantParams.model_validate(request.variant.params))
-            known = self._known(request, nodeid) if mutation.changes else []
-            skipped = self._not_run(request, mutation, known)
-            if skipped is not None:
-                return skipped
-            outcome = self._attempt(nodeid, mutation, request, workspace, known)
+            return self._trials.outcome(request, workspace)
         except (MutationError, MissingVariableError) as error:
             return Outcome.unmeasured(type(error).__name__, str(error), "setup")
         except (SuiteError, OSError) as error:
@@ -213,96 +215,3 @@ class SuiteRunner(Runner):
         except BaseException:  # Ctrl-C, or a time-out of pytest's: in the middle of an answer nobody will read
             self._project.close()
             raise
-        self._note_kill(request, outcome, known)
-        return outcome
-
-    def _mutation(self, params: MutantParams) -> Mutation:
-        key = params.model_dump_json()
-        if key not in self._mutations:
-            self._mutations[key] = mutation_of(params, self.source, self._project.folder)
-        return self._mutations[key]
-
-    def _known(self, request: AttemptRequest, nodeid: str) -> list[Ran]:
-        return self._memory.of(request.baseline, self._project.key_of(nodeid)) if self._project.trace else []
-
-    def _not_run(self, request: AttemptRequest, mutation: Mutation, known: list[Ran]) -> Outcome | None:
-        killer = self._killed.get((request.case.id, request.variant.id))
-        if self.kill == "first" and killer is not None:
-            return Outcome.not_needed(f"{killer} has killed the mutant")
-        if self.exhaustive or not mutation.changes or not known:
-            return None
-        if any(ran.leads_to(mutation) for ran in known):
-            return None
-        places = ", ".join(f"{name}:{runs_of(lines)}" for name, lines in mutation.leading.items())
-        return Outcome.not_reached(f"the test never runs what leads to the change ({places})")
-
-    def _note_kill(self, request: AttemptRequest, outcome: Outcome, known: list[Ran]) -> None:
-        passed = outcome.kind == "scored" and outcome.scores[SCORE] == 1
-        if known and all(ran.passed for ran in known) and outcome.kind in ("scored", "died") and not passed:
-            self._killed.setdefault((request.case.id, request.variant.id), str(request.task.params["nodeid"]))
-
-    def _attempt(
-        self, nodeid: str, mutation: Mutation, request: AttemptRequest, workspace: Path, known: list[Ran]
-    ) -> Outcome:
-        path = self._project.file_of(nodeid)
-        took = max((ran.seconds for ran in known), default=None) if mutation.changes else None
-        limits = Limits.of(self.timeout, self.slowdown, self.timeout if took is None and mutation.changes else took)
-        attempted = Attempted(nodeid, mutation, self.timeout, limits.seconds)
-        if path is None:
-            return attempted.unmeasured("TestNotFound", f"the file of {nodeid} does not exist")
-        server = self._project.server(nodeid, path, mutation)
-        if server.problem is not None:
-            return attempted.without_server(server)
-        answer, scratch = self._project.attempt(server, self._asked(nodeid, limits, request.seed))
-        if "absent" in answer:
-            return attempted.without_test(answer, did_you_mean(nodeid.partition("::")[2], answer["tests"]))
-        outcome, result = attempted.outcome(answer, scratch)
-        _keep_output(scratch, workspace)
-        if result is not None and "arcs" in result and outcome.kind in ("scored", "died"):
-            self._keep_reach(nodeid, server, result, outcome, answer["duration"], workspace)
-        return outcome
-
-    def _asked(self, nodeid: str, limits: Limits, seed: int) -> dict[str, Any]:
-        return {
-            "test": nodeid.partition("::")[2],
-            "seconds": limits.seconds,
-            "cpu": limits.cpu,
-            "memory": None if self.memory is None else self.memory << 20,
-            "recursion": self.recursion_limit,
-            "output": OUTPUT_LIMIT,
-            "seed": seed,
-        }
-
-    def _keep_reach(
-        self,
-        nodeid: str,
-        server: Server,
-        result: Mapping[str, Any],
-        outcome: Outcome,
-        seconds: float,
-        workspace: Path,
-    ) -> None:
-        workspace.mkdir(parents=True, exist_ok=True)
-        reach = Reach(
-            key=self._project.key_of(nodeid),
-            complete=bool(result["whole"]) and not any(file["strangers"] for file in result["proof"].values()),
-            passed=outcome.kind == "scored" and outcome.scores[SCORE] == 1,
-            files=self._project.reached(server.ready["imported"], result["arcs"]),
-            seconds=round(seconds, 4),
-        )
-        write_reach(workspace, reach)
-
-
-def _keep_output(scratch: Path, workspace: Path) -> None:
-    """Move what the test printed into its workspace; a silent one needs none."""
-    for stream in (child.STDOUT, child.STDERR):
-        printed = scratch / stream
-        if not printed.exists() or not printed.stat().st_size:
-            continue
-        workspace.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(printed, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            bound_log(descriptor)
-        finally:
-            os.close(descriptor)
-        shutil.move(printed, workspace / f"agent.{stream}")

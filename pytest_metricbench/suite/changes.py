@@ -10,9 +10,13 @@ Left out is what only looks at source: line numbers in messages, ``inspect.getso
 
 import ast
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.util import decode_source
 from itertools import pairwise
 from types import CodeType
 from typing import Any, Final, TypeAlias
+
+from pytest_metricbench.suite.blocks import changed_block
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _BODIES: Final = ("body", "orelse", "finalbody")
@@ -36,19 +40,61 @@ def leading_lines(old: bytes, new: bytes) -> frozenset[int]:
     """
     everything = frozenset(range(1, old.count(b"\n") + old.count(b"\r") + 2))
     try:
-        before, after = ast.parse(old), ast.parse(new)
-        comparison = _Comparison()
-        comparison.bodies(before.body, after.body, set(everything), set(everything))
+        before, after, texts = _differing(old, new)
+        comparison = _Comparison(*texts)
+        comparison.bodies(before, after, set(everything), set(everything))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return everything
     return frozenset(comparison.lines)
 
 
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The text of what is compared, where its lines are known that differ: the others need not be looked into."""
+
+    first: int
+    lines: Sequence[str]
+    changed: tuple[int, int]
+
+    def of(self, node: ast.stmt) -> str | None:
+        """The text of a statement outside the lines that differ; None of any other."""
+        start, end = _first_line(node), node.end_lineno or node.lineno
+        if end >= self.changed[0] and start <= self.changed[1]:
+            return None
+        return "\n".join(
+            (f"{node.col_offset}:{node.end_col_offset}", *self.lines[start - self.first : end + 1 - self.first])
+        )
+
+
+_Compared: TypeAlias = tuple[list[ast.stmt], list[ast.stmt], tuple[_Text | None, _Text | None]]
+
+
+def _differing(old: bytes, new: bytes) -> _Compared:
+    """The statements of two sources to compare: one of each where that is all in which they differ."""
+    block = changed_block(decode_source(old), decode_source(new))
+    if block is not None:
+        try:
+            before, after = ast.parse(block.placed(block.old)).body, ast.parse(block.placed(block.new)).body
+        except SyntaxError:  # it goes on behind its end
+            pass
+        else:
+            if len(before) == len(after) == 1:
+                (start, end), grown = block.changed, block.grown
+                texts = (
+                    _Text(block.first, block.old.split("\n"), (start, end)),
+                    _Text(block.first, block.new.split("\n"), (start, end + grown)),
+                )
+                return before, after, texts
+    return ast.parse(old).body, ast.parse(new).body, (None, None)
+
+
 class _Comparison:
     """Gathers the lines while two trees are walked side by side."""
 
-    def __init__(self) -> None:
+    def __init__(self, old: _Text | None, new: _Text | None) -> None:
         self.lines: set[int] = set()
+        self._old: Final = old
+        self._new: Final = new
 
     def bodies(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt], entry: set[int], scope: set[int]) -> None:
         """Two lists of statements in one place.
@@ -59,7 +105,7 @@ class _Comparison:
             entry: lines that lead to the list, where it is empty.
             scope: all lines of the function, class or module around it.
         """
-        olds, news = [ast.dump(node) for node in old], [ast.dump(node) for node in new]
+        olds, news = [_key(node, self._old) for node in old], [_key(node, self._new) for node in new]
         start = 0
         while start < min(len(old), len(new)) and olds[start] == news[start]:
             start += 1
@@ -123,10 +169,23 @@ class _Comparison:
                 self.bodies(one.body, other.body, head, scope)
 
 
+def _key(node: ast.stmt, text: _Text | None) -> str:
+    """What is equal for two statements that do the same; of what holds statements that differ it is another one."""
+    if text is None:
+        return ast.dump(node)
+    known = text.of(node)
+    if known is None:
+        return f"{id(node)}" if hasattr(node, "body") or isinstance(node, ast.Match) else ast.dump(node)
+    return known
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
 def _span(node: ast.stmt) -> set[int]:
-    decorators = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
-    return set(range(first, (node.end_lineno or node.lineno) + 1))
+    return set(range(_first_line(node), (node.end_lineno or node.lineno) + 1))
 
 
 def _head(node: ast.stmt) -> set[int]:

@@ -5,17 +5,18 @@ project runs, and nothing of ours depends on one.
 """
 
 import json
+import math
 import os
 import random
 import resource
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-RESULT: Final = "result.json"
 STDOUT: Final = "stdout"
 STDERR: Final = "stderr"
 TEMPORARY: Final = "tmp"
@@ -38,6 +39,15 @@ def redirect(folder: str) -> None:
         os.close(descriptor)
 
 
+def printed(folder: str) -> dict[str, int]:
+    """How many bytes were printed so far, to each stream."""
+    found = {}
+    for name in (STDOUT, STDERR):
+        with suppress(OSError):  # whatever a test does to its own output
+            found[name] = os.stat(os.path.join(folder, name)).st_size
+    return found
+
+
 def use_temporary(folder: str) -> None:
     """Let pytest's ``tmp_path`` and Python's ``tempfile`` use a folder that is removed after the attempt."""
     path = os.path.join(folder, TEMPORARY)
@@ -48,21 +58,12 @@ def use_temporary(folder: str) -> None:
         tempfile.tempdir = None  # type: ignore[attr-defined]  # it keeps the first answer
 
 
-def limit_resources(memory: int | None, cpu: int | None, recursion: int | None) -> None:
-    """Bound what this process may use.
-
-    Args:
-        memory: bytes of address space beyond what it has now; None: no limit.
-        cpu: seconds of CPU time, after which it gets SIGXCPU; None: no limit.
-        recursion: Python's recursion limit; None: as it is.
-    """
+def limit_memory(memory: int | None) -> None:
+    """Bound the bytes of address space that this process may use beyond what it has now; None: no limit."""
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory is not None:
         _lower(resource.RLIMIT_AS, memory + _address_space())
-    limit_cpu(cpu)
-    if recursion is not None:
-        sys.setrecursionlimit(recursion)
 
 
 def limit_cpu(seconds: int | None) -> None:
@@ -73,6 +74,31 @@ def limit_cpu(seconds: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
+def limit_further_cpu(seconds: float | None) -> None:
+    """Bound the CPU time of this process from now on, in whole seconds: the last resort, where nobody watches it."""
+    limit_cpu(None if seconds is None else math.ceil(time.process_time() + seconds) + 1)
+
+
+class Surroundings:
+    """What a test may change of its process and the next one must not find changed."""
+
+    def __init__(self) -> None:
+        """As they are now."""
+        self._folder: Final = os.getcwd()
+        self._environment: Final = dict(os.environ)
+        self._path: Final = list(sys.path)
+        self._recursion: Final = sys.getrecursionlimit()
+
+    def restore(self) -> None:
+        """Make them what they were."""
+        os.chdir(self._folder)
+        if dict(os.environ) != self._environment:
+            os.environ.clear()
+            os.environ.update(self._environment)
+        sys.path[:] = self._path
+        sys.setrecursionlimit(self._recursion)
+
+
 def seed_random(seed: int) -> None:
     """Seed the global random numbers, of numpy too where it is loaded: forks would all draw the same ones."""
     random.seed(seed)
@@ -81,9 +107,14 @@ def seed_random(seed: int) -> None:
         numpy.seed(seed)
 
 
-def write_result(folder: str, result: Mapping[str, Any]) -> None:
-    """Leave what came of the attempt in a file, whole or not at all: a test may have closed every descriptor."""
-    path = os.path.join(folder, RESULT)
+def result_file(number: int) -> str:
+    """The name, in the scratch folder, of what a test leaves that is the ``number``th of its process, from 0."""
+    return f"result-{number}.json"
+
+
+def write_result(folder: str, number: int, result: Mapping[str, Any]) -> None:
+    """Leave what came of an attempt in a file, whole or not at all: a test may have closed every descriptor."""
+    path = os.path.join(folder, result_file(number))
     with open(path + ".part", "wb") as file:
         file.write(json.dumps(result).encode("utf-8"))
     os.rename(path + ".part", path)
@@ -112,6 +143,11 @@ class Tracing:
         quiet = ["no-data-collected", "couldnt-parse", "trace-changed", "already-imported", "no-ctracer", "no-sysmon"]
         self._coverage.set_option("run:disable_warnings", quiet)
         self._trace: Any = None
+
+    def prepare(self) -> None:
+        """Do what costs the most of a start, so that forks of this process need not do it."""
+        self._coverage.start()
+        self._coverage.stop()
 
     def start(self) -> None:
         """Begin."""

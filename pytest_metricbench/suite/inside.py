@@ -1,22 +1,25 @@
 """What runs in a process of the tested project: pytest collects a file there, then each attempt is a fork of it."""
 
-import faulthandler
 import gc
 import importlib
 import os
 import socket
 import sys
 import time
-import traceback
 import warnings
 from collections.abc import Generator, Mapping
 from contextlib import suppress
+from types import CodeType
 from typing import Any, Final, NoReturn
 
 import pytest
 
 from pytest_metricbench.suite import child, overlay
+from pytest_metricbench.suite.alike import UnfitError
+from pytest_metricbench.suite.calls import Calls
 from pytest_metricbench.suite.channel import receive, send
+from pytest_metricbench.suite.inplace import Imported, Plan
+from pytest_metricbench.suite.inside_fork import Fork, shortened
 from pytest_metricbench.suite.inside_pytest import (
     OVERRULED,
     Extensions,
@@ -27,10 +30,10 @@ from pytest_metricbench.suite.inside_pytest import (
     own_options,
     what_matters,
 )
-from pytest_metricbench.suite.waiting import Child, End, die_with_parent
+from pytest_metricbench.suite.waiting import Child, End, Limit
 
-_TEXT_LIMIT: Final = 2000
-"""Characters that are kept of what went wrong."""
+_TAIL: Final = 2000
+"""Bytes that are read of the end of the log."""
 LOG: Final = "server.log"
 """What pytest, conftest files and test modules print while they are collected: in the scratch folder of a server."""
 
@@ -62,13 +65,19 @@ class Server:
             job: ``collect`` (arguments that say what), ``arguments``, ``scratch``, ``folder`` (the working directory),
                 ``path`` (first entries of ``sys.path``), ``sources`` (real path -> mutated source, as Latin-1),
                 ``homes`` (real paths of the source), ``expected`` (module name -> where it must come from),
-                ``trace``, ``list``, ``cpu`` (seconds for collecting, or null), ``bytecode`` (a folder, or null).
+                ``trace`` (note the lines that run), ``shared`` (forks may be mutants), ``list``, ``cpu`` (seconds for
+                collecting, or null), ``bytecode`` (a folder, or null).
         """
         self._channel: Final = channel
         self._job: Final = job
         self._overlay: Final = overlay.Overlay({path: text.encode("latin-1") for path, text in job["sources"].items()})
         self._tracing = child.Tracing(job["homes"]) if job["trace"] else None
-        self._imported_whole = True
+        self._calls = Calls() if job["shared"] else None
+        self._seen: Mapping[int, CodeType] | None = None
+        """Codes that ran while the tests were collected, by identity; None where that is not known."""
+        self._imported: Imported | None = None
+        self._plan: tuple[str, Plan] | None = None
+        """The mutant that was asked for last, and how a fork becomes it."""
         self._items: dict[str, pytest.Item] = {}
         self._deselected: set[str] = set()
         self._errors: list[str] = []
@@ -107,12 +116,14 @@ class Server:
         child.limit_cpu(job["cpu"])
         if self._tracing is not None:
             self._tracing.start()
+        if self._calls is not None:
+            self._calls.start()
 
     def failed(self, what: str) -> None:
         """Say that there is nothing to serve, with the end of what was printed."""
         self._flush()
         with open(os.path.join(self._job["scratch"], LOG), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TEXT_LIMIT))
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
             tail = file.read().decode("utf-8", "replace")
         with suppress(OSError):
             send(self._channel, {"failed": f"{what}: {what_matters(tail)}", "errors": self._errors})
@@ -140,7 +151,7 @@ class Server:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what could not be collected."""
         if report.failed:
-            self._errors.append(_shortened(str(report.longrepr)))
+            self._errors.append(shortened(str(report.longrepr)))
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Note what the options leave out."""
@@ -149,7 +160,7 @@ class Server:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note what came of a phase of the attempt."""
         expected = getattr(report, "wasxfail", None)
-        text = "" if report.passed else _reason(report) if expected is None else _shortened(str(expected))
+        text = "" if report.passed else _reason(report) if expected is None else shortened(str(expected))
         xfail = expected is not None
         self._reports.append({"when": report.when, "outcome": report.outcome, "text": text, "xfail": xfail})
 
@@ -157,42 +168,59 @@ class Server:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Answer until the runner closes the channel, then end without a word."""
         child.limit_cpu(None)
-        imported, self._imported_whole = self._tracing.stop() if self._tracing is not None else ({}, True)
+        if self._calls is not None and self._calls.stop():
+            self._seen = self._calls.seen
+        imported, is_whole = self._tracing.stop() if self._tracing is not None else ({}, True)
+        self._tracing = self._calls = None  # another one for the forks
         self._items = {_tail(item.nodeid): item for item in reversed(session.items)}
         ready: dict[str, Any] = {"ready": True, "errors": self._errors, "count": len(self._items)}
         if self._job["list"]:
             ready["tests"] = [_listed(item) for item in session.items]
             ready |= {"modules": dependencies(self._before), "calm": environment() == self._environment}
         elsewhere = overlay.imported_elsewhere(self._job["expected"].items())
-        send(self._channel, ready | {"imported": imported, "elsewhere": elsewhere, "proof": self._overlay.proof()})
+        ready |= {"imported": imported, "whole": is_whole, "elsewhere": elsewhere}
+        send(self._channel, ready | {"proof": self._overlay.proof()})
         self._quiet.silent = True
         self._flush()  # what is buffered would be printed by every fork
         gc.collect()
         gc.freeze()  # a collection in a fork would copy every page
         while (request := receive(self._channel)) is not None:
-            self._attempt(request)
+            self._attempts(request)
         os._exit(0)
 
     # ------------------------------------------------ attempts
 
-    def _attempt(self, request: dict[str, Any]) -> None:
-        item = self._items.get(request["test"])
-        if item is None:
-            known = sorted(self._items)
-            send(self._channel, {"absent": True, "deselected": request["test"] in self._deselected, "tests": known})
+    def _attempts(self, request: dict[str, Any]) -> None:
+        """Run some tests in a fork, one after another up to the first that does not pass."""
+        names = [test["test"] for test in request["tests"]]
+        absent = [name for name in names if name not in self._items]
+        if absent:
+            left_out, known = absent[0] in self._deselected, sorted(self._items)
+            send(self._channel, {"absent": absent[0], "deselected": left_out, "tests": known})
             return
+        try:
+            plan = self._planned(request["mutant"], request["sources"])
+        except UnfitError as error:
+            send(self._channel, {"unfit": str(error)})
+            return
+        tracing = self._prepared_tracing() if request["trace"] else None
         began = time.monotonic()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of threads that the project started: the fork does not wait for them
             pid = os.fork()
         if not pid:
-            self._be_the_attempt(item, request)
-        forked = Child(pid)
+            self._channel.close()
+            fork = Fork(self._overlay, self._reports, self._stdout, self._job, tracing)
+            fork.be([self._items[name] for name in names], request, plan)
+        forked, folder = Child(pid), request["scratch"]
+        limits = [
+            Limit(test["seconds"], test["cpu"], os.path.join(folder, child.result_file(number)))
+            for number, test in enumerate(request["tests"])
+        ]
         try:
             send(self._channel, {"started": pid})
-            folder = request["scratch"]
             outputs = [os.path.join(folder, name) for name in (child.STDOUT, child.STDERR)]
-            end: End = forked.wait(request["seconds"], self._channel, outputs, request["output"])
+            end: End = forked.wait(limits, self._channel, outputs, request["output"])
         finally:
             code, cpu = forked.end()
         if end == "unwanted":
@@ -200,43 +228,32 @@ class Server:
         seconds = time.monotonic() - began
         send(self._channel, {"end": end, "code": code, "cpu": cpu, "duration": seconds})
 
-    def _be_the_attempt(self, item: pytest.Item, request: dict[str, Any]) -> NoReturn:
-        try:
-            die_with_parent()
-            os.setsid()
-            self._channel.close()
-            self._run(item, request)
-        except BaseException:
-            with suppress(OSError):
-                os.write(2, traceback.format_exc().encode("utf-8", "replace"))
-            os._exit(child.OUR_FAULT)
-        os._exit(0)
+    def _prepared_tracing(self) -> child.Tracing:
+        """What the next fork notes its lines with."""
+        if self._tracing is None:
+            self._tracing = child.Tracing(self._job["homes"])
+            self._tracing.prepare()
+        return self._tracing
 
-    def _run(self, item: pytest.Item, request: dict[str, Any]) -> None:
-        folder = request["scratch"]
-        child.redirect(folder)
-        sys.stdout = self._stdout
-        child.use_temporary(folder)
-        _enable_faulthandler()
-        child.limit_resources(request["memory"], request["cpu"], request["recursion"])
-        child.seed_random(request["seed"])
-        if hasattr(item.config.option, "randomly_seed"):  # pytest-randomly seeds again, before every phase
-            item.config.option.randomly_seed = request["seed"]
-        item.repr_failure = _brief_failure  # type: ignore[method-assign]  # a long one takes longer than many a test
-        starts, tracing = None, None
-        if self._job["trace"]:
-            starts, tracing = child.ProcessStarts(), child.Tracing(self._job["homes"])
-            tracing.start()
-        error = child.guarded(lambda: item.config.hook.pytest_runtest_protocol(item=item, nextitem=None))
-        result: dict[str, Any] = {"reports": self._reports, "error": error}
-        if tracing is not None and starts is not None:
-            left = child.threads_left()
-            arcs, whole = tracing.stop()
-            result |= {"arcs": arcs, "whole": whole and self._imported_whole and not starts.seen and not left}
-        result["proof"] = self._overlay.proof()
-        result["elsewhere"] = overlay.imported_elsewhere(self._job["expected"].items())
-        self._flush()
-        child.write_result(folder, result)
+    def _planned(self, mutant: str | None, sources: dict[str, str] | None) -> Plan | None:
+        """How a fork becomes the mutant; None where it stays what this process is.
+
+        Raises:
+            UnfitError: it cannot.
+        """
+        if mutant is None:
+            return None
+        if sources is not None:
+            self._plan = None
+            if self._seen is None:
+                raise UnfitError("what ran while the tests were collected is not known")
+            if self._imported is None:
+                self._imported = Imported(self._overlay, self._seen)
+                gc.freeze()
+            self._plan = (mutant, self._imported.plan({path: text.encode("latin-1") for path, text in sources.items()}))
+        if self._plan is None or self._plan[0] != mutant:
+            raise UnfitError("it was refused")
+        return self._plan[1]
 
 
 def _tail(nodeid: str) -> str:
@@ -263,26 +280,9 @@ def _is_idle(item: pytest.Item) -> bool:
         return False
 
 
-def _brief_failure(excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
-    try:
-        return _shortened(excinfo.exconly(tryshort=True))
-    except Exception:  # an exception that cannot say anything
-        return excinfo.typename
-
-
 def _reason(report: pytest.TestReport) -> str:
     longrepr = report.longrepr
     if isinstance(longrepr, tuple):  # file, line, reason: of a skipped test
-        return _shortened(str(longrepr[2]))
+        return shortened(str(longrepr[2]))
     crash = getattr(longrepr, "reprcrash", None)
-    return _shortened(str(longrepr if crash is None else crash.message))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]} [...]"
-
-
-def _enable_faulthandler() -> None:
-    """Write the stack of a crash to the attempt's own stderr; pytest's plugin keeps that of the server."""
-    with suppress(Exception):
-        faulthandler.enable(file=2, all_threads=True)
+    return shortened(str(longrepr if crash is None else crash.message))

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_metricbench.plain_files import open_regular
-from pytest_metricbench.suite.changes import leading_lines, same_code
+from pytest_metricbench.suite.changes import leading_lines, runs_of, same_code
 from pytest_metricbench.suite.overlay import digest_of
 from pytest_metricbench.suite.patches import PatchError, parse_patch
 from pytest_metricbench.suite.places import SourcePlace, compiled_twin
@@ -76,6 +76,11 @@ class Mutation:
     def leading(self) -> Mapping[str, frozenset[int]]:
         """Name -> the lines of the baseline one of which runs before the change can matter."""
         return {name: leading_lines(change.old, change.new) for name, change in self.changes.items()}
+
+    @cached_property
+    def places(self) -> str:
+        """Those lines as a reader has them."""
+        return ", ".join(f"{name}:{runs_of(lines)}" for name, lines in self.leading.items())
 
     def require_difference(self) -> None:
         """Refuse a mutant that runs the baseline's code.

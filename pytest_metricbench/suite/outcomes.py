@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from pytest_metricbench.answers import plain_text, read_json_file
 from pytest_metricbench.contracts import TIME_OUT, AttemptError, ContractError, Outcome
-from pytest_metricbench.processes import log_tail
-from pytest_metricbench.suite.child import OUR_FAULT, RESULT, STDERR
+from pytest_metricbench.plain_files import open_regular
+from pytest_metricbench.processes import bound_log, log_tail
+from pytest_metricbench.suite.child import OUR_FAULT, STDERR, STDOUT, result_file
 from pytest_metricbench.suite.mutations import Mutation
 from pytest_metricbench.suite.processes import Server, ending
 
@@ -67,22 +68,21 @@ class Attempted:
 
     # ------------------------------------------------ with one
 
-    def outcome(self, answer: Mapping[str, Any], scratch: Path) -> tuple[Outcome, Mapping[str, Any] | None]:
-        """What became of it, and what its process left about itself, where it did.
+    def outcome(
+        self, answer: Mapping[str, Any], scratch: Path, number: int
+    ) -> tuple[Outcome, Mapping[str, Any] | None]:
+        """What became of it, and what its process left about it, where it did.
 
         Args:
             answer: the server's: how the process ended.
             scratch: its folder.
+            number: how many tests the process had run before.
         """
-        if answer["end"] == "timeout":
-            return self.died(TIME_OUT, f"the test ran longer than {self.seconds:.3g} s and was stopped"), None
-        if answer["end"] == "overflow":
-            return self.died("OutputLimit", "the test printed more than is kept of any output"), None
         try:
-            result = read_json_file(scratch / RESULT, _RESULT_LIMIT)
+            result = read_json_file(scratch / result_file(number), _RESULT_LIMIT)
         except ContractError:
             return self._without_result(answer, scratch), None
-        problem = self._not_in_force(result["proof"])
+        problem = result["wrong"] or self._not_in_force(result["proof"])
         if problem is not None:
             return self.unmeasured("NotInForce", problem), None
         if result["elsewhere"] is not None:
@@ -90,11 +90,15 @@ class Attempted:
         return self._of_reports(result), result
 
     def _without_result(self, answer: Mapping[str, Any], scratch: Path) -> Outcome:
+        if answer["end"] == "timeout":
+            return self.died(TIME_OUT, f"the test ran longer than {self.seconds:.3g} s and was stopped")
+        if answer["end"] == "overflow":
+            return self.died("OutputLimit", "the test printed more than is kept of any output")
         code, stderr = answer["code"], log_tail(scratch / STDERR)
         tail = f"; the end of its stderr:\n{stderr}" if stderr else ""
         if code == OUR_FAULT:
             return self.unmeasured("ServerFailed", f"the test could not be run{tail}")
-        if ending(code).endswith("SIGXCPU"):
+        if answer["end"] == "cpu" or ending(code).endswith("SIGXCPU"):
             return self.died(TIME_OUT, f"the test used {answer['cpu']:.3g} s of CPU time and was stopped")
         return self.died("Crashed" if code < 0 else "Exited", f"the test {ending(code)}{tail}")
 
@@ -139,6 +143,33 @@ class Attempted:
     def _failure(report: Mapping[str, Any]) -> AttemptError:
         where = "tear-down failed: " if report["when"] == "teardown" else ""
         return AttemptError("TestFailed", plain_text(where + report["text"]), "agent")
+
+
+def passed(outcome: Outcome) -> bool:
+    """Whether the test was run and passed."""
+    return outcome.kind == "scored" and outcome.scores[SCORE] == 1
+
+
+def keep_output(scratch: Path, workspace: Path, before: Mapping[str, int], after: Mapping[str, int] | None) -> None:
+    """Put what a test printed into its workspace; a silent one needs none.
+
+    Args:
+        scratch: the folder of its process.
+        workspace: of its attempt.
+        before: stream -> bytes that the tests before it had printed.
+        after: likewise, with its own; None: all there is.
+    """
+    for stream in (STDOUT, STDERR):
+        path, start = scratch / stream, before.get(stream, 0)
+        end = after.get(stream, 0) if after is not None else path.stat().st_size if path.exists() else 0
+        if end <= start:
+            continue
+        workspace.mkdir(parents=True, exist_ok=True)
+        with open_regular(path) as printed, (workspace / f"agent.{stream}").open("w+b") as kept:
+            printed.seek(start)
+            kept.write(printed.read(end - start))
+            kept.flush()
+            bound_log(kept.fileno())
 
 
 def _scored(value: int, error: AttemptError | None) -> Outcome:

@@ -43,6 +43,8 @@ class Overlay:
         """Real path -> names of the modules that were made from the mutated source."""
         self._codes: Final[dict[int, CodeType]] = {}
         """Every code object that was compiled here, by its identity: equal ones of another source are others."""
+        self._roots: Final[dict[str, list[CodeType]]] = {}
+        """Real path -> the code of each module that was made of it."""
         self._proven: tuple[int, list[Any], dict[str, dict[str, Any]]] | None = None
 
     def install(self) -> None:
@@ -80,6 +82,7 @@ class Overlay:
         if digest not in self.loaded[path]:
             self.loaded[path].append(digest)
         self._compiled[path].add(fullname)
+        self._roots.setdefault(path, []).append(code)
         self._remember(code)
         _show_in_tracebacks(loader.path, source)
         return code
@@ -97,6 +100,42 @@ class Overlay:
                 spec.loader = SourceFileLoader(name, spec.origin)
             return spec
         return None
+
+    # ------------------------------------------------ a mutant in place of what was imported
+
+    def source_of(self, path: str) -> bytes | None:
+        """What an import of the file gives; None where it is none of these files."""
+        return self._sources.get(path)
+
+    def roots(self) -> list[CodeType]:
+        """The code of all modules that were made of these files."""
+        return [code for codes in self._roots.values() for code in codes]
+
+    def roots_of(self, path: str) -> Sequence[CodeType]:
+        """The code of the modules that were made of a file, in order."""
+        return self._roots.get(path, ())
+
+    def holders(self) -> list[object]:
+        """What keeps code here, which is nobody's business."""
+        return [self._codes, *self._roots.values()]
+
+    def exchange(self, path: str, source: bytes, codes: Iterable[CodeType]) -> None:
+        """From now on another source is in place: imports give it, and what was imported of the file has its code.
+
+        Args:
+            path: real path of the file.
+            source: that is in force.
+            codes: that were made of it and are in force already.
+        """
+        self._sources[path] = source
+        if self.loaded[path]:
+            self.loaded[path][:] = [digest_of(source)]
+        for code in codes:
+            self._remember(code)
+        for name in {root.co_filename for root in self.roots_of(path)}:
+            _show_in_tracebacks(name, source)
+        if self._proven is not None:
+            self._proven[2][path]["digests"] = self.loaded[path] or [self._would_load(path)]
 
     # ------------------------------------------------ proof
 

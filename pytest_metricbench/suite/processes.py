@@ -44,6 +44,8 @@ class Server:
     """What it said of the collection."""
     problem: tuple[Literal["collection", "timeout", "elsewhere"], str] | None = None
     """Why no attempt can be made with it."""
+    mutant: str | None = None
+    """The mutant that its forks were told last to become, where it can be several."""
 
 
 class Processes:
@@ -223,7 +225,7 @@ class Processes:
     # ------------------------------------------------ attempts
 
     def attempt(self, server: Server, request: dict[str, Any]) -> tuple[dict[str, Any], Path]:
-        """Make one attempt; gives what the server says of it, and the scratch folder with what it left.
+        """Make attempts in one fork; gives what the server says, and the scratch folder with what they left.
 
         The folder is emptied when the next attempt is made: to make and remove one costs more than many a test.
 
@@ -235,7 +237,8 @@ class Processes:
         answered = False
         try:
             send(server.channel, request | {"scratch": str(scratch)})
-            while (answer := receive(server.channel, request["seconds"] + _ANSWER_SECONDS)) is not None:
+            seconds = sum(test["seconds"] for test in request["tests"]) + _ANSWER_SECONDS
+            while (answer := receive(server.channel, seconds)) is not None:
                 if "started" not in answer:
                     answered = True
                     return answer, scratch

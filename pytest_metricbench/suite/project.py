@@ -19,8 +19,10 @@ from pytest_metricbench.suite.reach import FileReach
 
 _SLACK: Final = 10.0
 """Seconds that a mutant may take beside what its baseline took: a busy machine is no endless loop."""
-_CPU_SLACK: Final = 1.0
-"""Seconds of CPU time, likewise; of that a busy machine takes no more."""
+_CPU_SLACK: Final = 0.3
+"""Seconds of CPU time, likewise; of that a busy machine takes hardly more, and every endless loop costs them."""
+_COLLECTING: Final = 0.1
+"""Seconds of CPU time that collecting a file took at least."""
 _LISTING: Final = 600.0
 """Seconds that collecting the whole suite may take, at least."""
 BASELINE: Final = "baseline"
@@ -32,15 +34,7 @@ class Limits:
     """What an attempt, or a collection, may take: seconds of wall time, and of CPU time or None."""
 
     seconds: float
-    cpu: int | None
-
-    @classmethod
-    def of(cls, timeout: float, slowdown: float, known: float | None) -> "Limits":
-        """Those of a mutant whose baseline took ``known`` seconds, of the baseline itself where that is None."""
-        if known is None:
-            return cls(timeout, None)
-        seconds = min(timeout, _SLACK + slowdown * known)
-        return cls(seconds, math.ceil(min(timeout, _CPU_SLACK + slowdown * known)))
+    cpu: float | None
 
 
 @dataclass
@@ -63,6 +57,8 @@ class Project:
     """Why they cannot be started."""
     _digests: dict[Path, str] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)
+    _unfit: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Mutant and test file -> why no fork of the baseline's server can become it."""
     _collecting: dict[str, float] = field(default_factory=dict)
     """Test file -> seconds that collecting it took, nothing mutated."""
 
@@ -110,34 +106,64 @@ class Project:
 
     # ------------------------------------------------ processes
 
-    def server(self, nodeid: str, path: Path, mutation: Mutation) -> Server:
-        """The server for a test's file and a mutant, or for the baseline.
+    def attempts(
+        self, nodeid: str, path: Path, mutation: Mutation, request: dict[str, Any]
+    ) -> tuple[Server, dict[str, Any], Path]:
+        """Make one attempt at a test, or several in a row at tests of its file.
+
+        Forks of the baseline's server become the mutant, where that can be; else it gets a server of its own.
+
+        Args:
+            nodeid: of the first test.
+            path: the test file.
+            mutation: the mutant, or the baseline.
+            request: what the fork is asked, see :class:`.inside_fork.Fork`.
+
+        Returns:
+            The server, with what is wrong where it can make none; what it says, and the folder with what was left.
 
         Raises:
-            SuiteError: it cannot be started, through no fault of the mutant.
+            SuiteError: the server is gone, or cannot be started, through no fault of the mutant.
             MissingVariableError: a variable that ``env`` takes from the environment is not set there.
         """
+        file, name = nodeid.partition("::")[0], self._variant(mutation)
+        server = self._server(file, path, Mutation({}))
+        if not mutation.changes:
+            return self._asked(server, request | {"mutant": None, "sources": None, "trace": self.trace})
+        if (name, file) not in self._unfit and server.problem is None:
+            sources = None if server.mutant == name else _as_text(mutation.sources)
+            server.mutant = name
+            made = self._asked(server, request | {"mutant": name, "sources": sources, "trace": False})
+            if "unfit" not in made[1]:
+                return made
+            self._unfit[name, file] = made[1]["unfit"]
+        server = self._server(file, path, mutation)
+        return self._asked(server, request | {"mutant": None, "sources": None, "trace": False})
+
+    def _asked(self, server: Server, request: dict[str, Any]) -> tuple[Server, dict[str, Any], Path]:
+        if server.problem is not None:
+            return server, {}, server.scratch
+        return server, *self._running().attempt(server, request)
+
+    def _server(self, file: str, path: Path, mutation: Mutation) -> Server:
         processes = self._running()
-        file = nodeid.partition("::")[0]
         if file not in self._collecting:
             self._collecting[file] = self._probe(processes, path)
-        limits = Limits(self.timeout, None)
+        limits, trace = Limits(self.timeout, None), self.trace and not mutation.changes
         if mutation.changes:
-            limits = Limits.of(self.timeout, self.slowdown, self._collecting[file])
+            limits = self.limits(self._collecting[file], self._collecting[file] + _COLLECTING)
         return processes.server(
             self._variant(mutation),
             file,
-            lambda: self._job([str(path)], mutation, limits, trace=self.trace and not mutation.changes),
+            lambda: self._job([str(path)], mutation, limits, trace=trace, shared=not mutation.changes),
             limits.seconds,
         )
 
-    def attempt(self, server: Server, request: dict[str, Any]) -> tuple[dict[str, Any], Path]:
-        """Make one attempt, see :meth:`.Processes.attempt`.
-
-        Raises:
-            SuiteError: the server is gone.
-        """
-        return self._running().attempt(server, request)
+    def limits(self, seconds: float, cpu: float) -> Limits:
+        """Those of a mutant whose baseline took so many seconds of wall time, and of CPU time."""
+        return Limits(
+            min(self.timeout, _SLACK + self.slowdown * seconds), min(self.timeout, _CPU_SLACK + self.slowdown * cpu)
+        )
 
     def close(self) -> None:
         """End all processes."""
@@ -193,7 +219,14 @@ class Project:
         return seconds
 
     def _job(
-        self, collect: list[str], mutation: Mutation, limits: Limits, *, trace: bool = False, listed: bool = False
+        self,
+        collect: list[str],
+        mutation: Mutation,
+        limits: Limits,
+        *,
+        trace: bool = False,
+        listed: bool = False,
+        shared: bool = False,
     ) -> dict[str, Any]:
         expected = {name: [os.path.realpath(path)] for name, path in self._tops().items()}
         bases = [str(place.base) for place in (*self.source, self.tests) if not place.installed]
@@ -202,12 +235,13 @@ class Project:
             "arguments": list(self.pytest_args),
             "folder": str(self.folder),
             "path": list(dict.fromkeys([*bases[:-1], str(self.folder)])),
-            "sources": {path: source.decode("latin-1") for path, source in self._sources(mutation).items()},
+            "sources": _as_text(self._sources(mutation)),
             "homes": self._homes(),
             "expected": expected,
             "trace": trace,
             "list": listed,
-            "cpu": limits.cpu,
+            "shared": shared,
+            "cpu": None if limits.cpu is None else math.ceil(limits.cpu),
             "bytecode": str(self._running().scratch / "bytecode"),
         }
 
@@ -251,3 +285,8 @@ class Project:
             )
             for name in sorted(found)
         }
+
+
+def _as_text(sources: Mapping[str, bytes]) -> dict[str, str]:
+    """Sources with a character for each byte, as they go over a channel."""
+    return {path: source.decode("latin-1") for path, source in sources.items()}

@@ -51,6 +51,8 @@ class Reach:
     files: Mapping[str, FileReach]
     seconds: float = 0.0
     """Of wall time that the test took."""
+    cpu: float = 0.0
+    """Seconds of CPU time, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Ran:
     complete: bool
     passed: bool
     seconds: float
+    cpu: float
     lines: Mapping[str, tuple[frozenset[int], frozenset[int]]]
     """File -> the lines that ran while the test's file was collected, and in the test."""
 
@@ -105,7 +108,7 @@ class Memory:
 
     def _slim(self, reach: Reach) -> Ran:
         lines = {name: (self._lines(file.imported), self._lines(file.test)) for name, file in reach.files.items()}
-        return Ran(reach.complete, reach.passed, reach.seconds, lines)
+        return Ran(reach.complete, reach.passed, reach.seconds, reach.cpu, lines)
 
     def _lines(self, arcs: Arcs) -> frozenset[int]:
         lines = lines_of(arcs)
@@ -134,7 +137,7 @@ def write_reach(folder: Path, reach: Reach) -> None:
         "passed": reach.passed,
         "files": files,
     }
-    for name, value in ((REACH_FILE, content), (OUTPUT_FILE, {"seconds": reach.seconds})):
+    for name, value in ((REACH_FILE, content), (OUTPUT_FILE, {"seconds": reach.seconds, "cpu": reach.cpu})):
         with os.fdopen(replace_file(folder / name), "w", encoding="ascii") as file:
             file.write(json.dumps(value, separators=(",", ":")) + "\n")  # dump, in pieces, takes ten times as long
 
@@ -153,8 +156,9 @@ def read_reach(folder: Path) -> Reach:
             name: FileReach(str(file["digest"]), _arcs(file["imported"]), _arcs(file["test"]))
             for name, file in answer["files"].items()
         }
-        seconds = float(read_json_file(folder / OUTPUT_FILE)["seconds"])
-        return Reach(str(answer["key"]), answer["complete"] is True, answer["passed"] is True, files, seconds)
+        took = read_json_file(folder / OUTPUT_FILE)
+        seconds, cpu = float(took["seconds"]), float(took.get("cpu", took["seconds"]))
+        return Reach(str(answer["key"]), answer["complete"] is True, answer["passed"] is True, files, seconds, cpu)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ContractError(f"{REACH_FILE} is not what a baseline attempt leaves: {error!r}") from None
 

@@ -12,11 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-End: TypeAlias = Literal["ended", "timeout", "overflow", "unwanted"]
+End: TypeAlias = Literal["ended", "timeout", "cpu", "overflow", "unwanted"]
 
 _DEATH_SIGNAL: Final = 1
 """PR_SET_PDEATHSIG of Linux."""
-_LOOK_EVERY: Final = 0.1
+_CPU_OF_PROCESS: Final = 2
+"""CPUCLOCK_SCHED of Linux: in the number of a clock, beside the process whose CPU time it tells."""
+_LOOK_EVERY: Final = 0.05
 """Seconds between two looks at what a child has printed."""
 
 
@@ -24,6 +26,18 @@ def die_with_parent() -> None:
     """On Linux: be killed when the process that forked this one is gone, however it went."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a forked child may take for one of the things that it does, one after the other."""
+
+    seconds: float
+    """Of wall time."""
+    cpu: float | None
+    """Seconds of CPU time; where the system does not tell them, the child's own limit holds."""
+    done: str
+    """The file that is there when it is done."""
 
 
 @dataclass(slots=True)
@@ -47,38 +61,55 @@ class Child:
         assert self._ended is not None
         return self._ended
 
-    def wait(self, seconds: float, channel: socket.socket, outputs: Sequence[str], limit: int) -> End:
+    def wait(self, limits: Sequence[Limit], channel: socket.socket, outputs: Sequence[str], output: int) -> End:
         """Wait until it ends by itself or there is a reason to end it.
 
         Args:
-            seconds: of wall time that it may take.
+            limits: one for each thing that it does; the file of one is there when it is done.
             channel: to whoever asked for it; when that side closes it, the child is not wanted any more.
             outputs: files that it writes to.
-            limit: bytes that they may have together.
+            output: bytes that they may have together.
         """
-        deadline = time.monotonic() + seconds
         poll = select.poll()
         poll.register(channel, select.POLLIN | select.POLLHUP)
         watched = self._descriptor()
         if watched is not None:
             poll.register(watched, select.POLLIN)
+        at, used, deadline = 0, 0.0, time.monotonic() + limits[0].seconds
+        pause = 0.0005 if watched is None else _LOOK_EVERY
         try:
-            pause = 0.0005 if watched is None else _LOOK_EVERY
             while True:
                 left = deadline - time.monotonic()
-                if left <= 0:
-                    return "timeout"
                 ready = [found for found, _ in poll.poll(max(min(left, pause), 0.0001) * 1000)]
                 if watched in ready or (watched is None and self._reap(os.WNOHANG)):
                     return "ended"
                 if channel.fileno() in ready:
                     return "unwanted"
-                if sum(_size(path) for path in outputs) > limit:
+                before = at
+                while at + 1 < len(limits) and os.path.exists(limits[at].done):
+                    at += 1
+                if at > before:
+                    used, deadline = self._cpu_seconds(), time.monotonic() + limits[at].seconds
+                elif left <= 0:
+                    return "timeout"
+                cpu = limits[at].cpu
+                if cpu is not None and self._cpu_seconds() - used > cpu:
+                    return "cpu"
+                if sum(_size(path) for path in outputs) > output:
                     return "overflow"
                 pause = min(pause * 2, 0.02) if watched is None else pause
         finally:
             if watched is not None:
                 os.close(watched)
+
+    def _cpu_seconds(self) -> float:
+        """Of CPU time that it has used so far; 0 where the system tells that of no other process."""
+        if sys.platform != "linux":
+            return 0.0
+        try:
+            return time.clock_gettime((~self.pid << 3) | _CPU_OF_PROCESS)
+        except OSError:  # it has ended
+            return 0.0
 
     def _descriptor(self) -> int | None:
         if not hasattr(os, "pidfd_open"):

@@ -155,7 +155,7 @@ def test_endless_output_is_stopped_and_what_is_printed_is_kept(ready, monkeypatc
     assert told(suite.attempt(runner, "test_discount", in_discount("print('seen', flush=True)"))) == ("scored", 1)
     assert suite.left() == {"agent.stdout"}
     assert (suite.workspace / "agent.stdout").read_text() == "seen\n"
-    monkeypatch.setattr("pytest_metricbench.runners.suite.OUTPUT_LIMIT", 1 << 20)
+    monkeypatch.setattr("pytest_metricbench.suite.trials.OUTPUT_LIMIT", 1 << 20)
     endless = in_discount("import os; [os.write(1, b'x' * 4096) for _ in range(10**9)]")
     outcome = suite.attempt(runner, "test_discount", endless)
     assert told(outcome) == ("died", "OutputLimit")
