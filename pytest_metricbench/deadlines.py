@@ -1,21 +1,30 @@
 """A Python function called within a time limit, in this process.
 
 In the main thread a watchdog sends a signal whose handler raises, which also interrupts system calls. ITIMER_REAL is
-left alone (pytest-timeout owns it). In another thread Python offers no way to interrupt a call: it is made in a
-thread of its own and, past the limit, left behind.
+left alone (pytest-timeout owns it). Another thread cannot be interrupted while it is in a system call: there the call
+is made in a thread of its own, in which the exception is raised as soon as it comes back to Python; past the limit it
+is left behind.
 """
 
+import ctypes
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, TypeVar
+
+from pytest_metricbench.process_groups import STOPPING, StoppedError, heed_stop
 
 T = TypeVar("T")
 
 _SIGNAL: Final = signal.SIGVTALRM
 _REPEAT: Final = 0.5
 """Seconds after which the signal is sent again, to code that caught the first one."""
+_LOOK_EVERY: Final = 0.1
+"""Seconds between two looks at whether the run was interrupted."""
+_TO_END: Final = 0.5
+"""Seconds that a late call in a thread of its own is given to end."""
 
 
 class DeadlineExceededError(BaseException):
@@ -27,13 +36,13 @@ def call_within(seconds: float | None, function: Callable[..., T], *arguments: A
 
     Raises:
         DeadlineExceededError: the call did not end in time, whatever it made of being interrupted.
+        StoppedError: the run was interrupted, and this is a thread beside the main one.
     """
-    if seconds is None:
+    in_main = threading.current_thread() is threading.main_thread()
+    if seconds is None and (in_main or STOPPING.get() is None):
         return function(*arguments)
-    seconds = min(seconds, threading.TIMEOUT_MAX)
-    if threading.current_thread() is threading.main_thread():
-        return _interruptible(seconds, function, arguments)
-    return _abandonable(seconds, function, arguments)
+    seconds = threading.TIMEOUT_MAX if seconds is None else min(seconds, threading.TIMEOUT_MAX)
+    return (_interruptible if in_main else _abandonable)(seconds, function, arguments)
 
 
 def call_and_await(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -96,18 +105,39 @@ def _interruptible(seconds: float, function: Callable[..., T], arguments: tuple[
 def _abandonable(seconds: float, function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
     results: list[T] = []
     errors: list[BaseException] = []
+    ended = threading.Event()
 
     def call() -> None:
         try:
-            results.append(function(*arguments))
-        except BaseException as error:
-            errors.append(error)
+            try:
+                results.append(function(*arguments))
+            except BaseException as error:
+                errors.append(error)
+            ended.set()
+        except (DeadlineExceededError, StoppedError):  # raised in here when the function had just ended
+            return
 
     thread = threading.Thread(target=call, name="metricbench-call", daemon=True)
+    until = time.monotonic() + seconds
     thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise DeadlineExceededError
+    try:
+        while not ended.wait(max(0.0, min(_LOOK_EVERY, until - time.monotonic()))):
+            heed_stop()
+            if time.monotonic() >= until:
+                raise DeadlineExceededError
+    except StoppedError:
+        _raise_in(thread, StoppedError)
+        raise
+    except DeadlineExceededError:
+        _raise_in(thread, DeadlineExceededError)
+        ended.wait(_TO_END)
+        raise
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _raise_in(thread: threading.Thread, kind: type[BaseException]) -> None:
+    """Have an exception raised in a thread as soon as it runs Python code."""
+    if thread.ident is not None and thread.is_alive():
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(kind))

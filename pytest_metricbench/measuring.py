@@ -34,6 +34,7 @@ from pytest_metricbench.contracts import (
 from pytest_metricbench.definition.experiment import BASELINE, POOL, Case, CoverageEntry, Experiment, Subset, Task
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.digests import digest_value
+from pytest_metricbench.origins import whose
 from pytest_metricbench.processes import kill_running
 from pytest_metricbench.request_folders import (
     copy_evidence,
@@ -268,7 +269,7 @@ def cached_answers(requests: Sequence[PlannedRequest]) -> Generator[tuple[Planne
             yield planned, planned.kept
         else:
             problem = f"{planned.why}, and with --metricbench-cached-only nothing is measured"
-            yield planned, _record(planned, Score(None), {}, [problem], perf_counter())
+            yield planned, failed_record(planned, problem)
 
 
 def _await(future: Future[CoverageRecord], done: int, waiting: Callable[[int], None]) -> CoverageRecord:
@@ -293,16 +294,40 @@ def measure_request(planned: PlannedRequest, layout: Layout, abandoned: Callable
         StoreError: the store cannot be written.
         OSError: the temporary folder cannot be written.
     """
-    began = perf_counter()
     workspace = Path(tempfile.mkdtemp(prefix="metricbench-"))
     try:
-        score, left, problems = _measure_in(planned, workspace, abandoned)
-        record = _record(planned, score, left, problems, began)
-        if abandoned():
-            return record
-        return keep_failed(record, workspace, layout) if problems else keep(record, planned.request, workspace, layout)
+        record = measure_in(planned, workspace, abandoned)
+        return record if abandoned() else keep_measured(planned, record, workspace, layout)
     finally:
         discard(workspace)
+
+
+def measure_in(planned: PlannedRequest, workspace: Path, abandoned: Callable[[], bool]) -> CoverageRecord:
+    """Measure one request in an empty folder and keep nothing; ``files`` of the record are what is left in the folder.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    began = perf_counter()
+    score, left, problems = _measure_in(planned, workspace, abandoned)
+    return _record(planned, score, left, problems, began)
+
+
+def keep_measured(planned: PlannedRequest, record: CoverageRecord, workspace: Path, layout: Layout) -> CoverageRecord:
+    """Move the folder of a request that was measured into the store; gives the record that speaks of it.
+
+    Raises:
+        StoreError: the store cannot be written.
+        OSError: the folder cannot be written.
+    """
+    if record.outcome == "failed":
+        return keep_failed(record, workspace, layout)
+    return keep(record, planned.request, workspace, layout)
+
+
+def failed_record(planned: PlannedRequest, problem: str) -> CoverageRecord:
+    """The record of a request that was not measured, for the reason given; nothing is left of it."""
+    return _record(planned, Score(None), {}, [problem], perf_counter())
 
 
 def _record(
@@ -350,7 +375,7 @@ def _measure_in(
 def _answer(system: CoverageSystem, request: CoverageRequest, workspace: Path) -> tuple[Score, list[str]]:
     """What a system answers, or what was wrong with it."""
     try:
-        return _checked(system.measure(request, workspace)), []
+        return _checked(system, system.measure(request, workspace)), []
     except CoverageError as error:
         return Score(None), [str(error)]
     except KeyboardInterrupt:
@@ -359,18 +384,22 @@ def _answer(system: CoverageSystem, request: CoverageRequest, workspace: Path) -
         with suppress(OSError):
             (workspace / "system.stderr").write_text(traceback.format_exc(), "utf-8", "backslashreplace")
         raised = "".join(traceback.format_exception_only(error)).strip()
-        return Score(None), [f"the coverage system {system.kind!r} raised {raised}"]
+        return Score(None), [f"{_called(system)} raised {raised}"]
 
 
-def _checked(score: object) -> Score:
+def _called(system: CoverageSystem) -> str:
+    return f"the coverage system {system.kind!r}{whose(type(system))}"
+
+
+def _checked(system: CoverageSystem, score: object) -> Score:
     """What a system of somebody else's returned, held to the contract."""
     if not isinstance(score, Score):
-        raise CoverageError(f"the system returned {type(score).__name__}; a Score is expected")
+        raise CoverageError(f"{_called(system)} returned {type(score).__name__}; a Score is expected")
     if score.value is None:
         if not score.reason:
-            raise CoverageError("the system returned no value and no reason; say why there is no score")
+            raise CoverageError(f"{_called(system)} returned no value and no reason; say why there is no score")
         return score
     try:
         return replace(score, value=as_coverage_value(score.value))
     except ContractError as error:
-        raise CoverageError(f"the system's answer: {error}") from None
+        raise CoverageError(f"the answer of {_called(system)}: {error}") from None

@@ -11,15 +11,55 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
 from pytest_metricbench.orphans import WATCH
 
+_HEED_EVERY: Final = 0.1
+"""Seconds between two looks at whether the run was interrupted."""
 _SETTLE: Final = 0.5
 """Seconds that killed processes are given to be gone."""
 
-_running: Final[set[int]] = set()
+
+class StoppedError(KeyboardInterrupt):
+    """The run was interrupted while a thread beside the main one waited, which no signal reaches."""
+
+
+STOPPING: Final[ContextVar[threading.Event | None]] = ContextVar("metricbench_stopping", default=None)
+"""In a thread that makes attempts beside the main one: what says that the run was interrupted."""
+
+
+def heed_stop() -> None:
+    """Go on, unless the run was interrupted.
+
+    Raises:
+        StoppedError: it was, and this thread is to end what it does.
+    """
+    stopping = STOPPING.get()
+    if stopping is not None and stopping.is_set():
+        raise StoppedError("the run was interrupted")
+
+
+def pause(seconds: float) -> None:
+    """Sleep, unless the run is interrupted meanwhile.
+
+    Raises:
+        StoppedError: it was.
+    """
+    if STOPPING.get() is None:
+        time.sleep(seconds)
+        return
+    until = time.monotonic() + seconds
+    heed_stop()
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, _HEED_EVERY))
+        heed_stop()
+
+
+_running: Final[dict[int, threading.Event | None]] = {}
+"""Leader of each group that runs -> what says to the thread that waits for it that the run was interrupted."""
 _running_lock: Final = threading.RLock()
 
 
@@ -28,13 +68,17 @@ def running_group(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subp
     """Start a process that leads a session of its own; its group is gone when the block ends, however it ends.
 
     What ``start`` raises is raised.
+
+    Raises:
+        StoppedError: the run was interrupted, and nothing is started.
     """
     process = None
     WATCH.prepare()
     try:
         with _running_lock:
+            heed_stop()
             process = start()
-            _running.add(process.pid)
+            _running[process.pid] = STOPPING.get()
             WATCH.started(process.pid)
         yield process
     finally:
@@ -47,6 +91,12 @@ def kill_running() -> None:
     with _running_lock:
         for pid in list(_running):
             signal_group(pid, signal.SIGKILL)
+
+
+def any_running(stopping: threading.Event) -> bool:
+    """Whether a thread whose :data:`STOPPING` is that event has a process running."""
+    with _running_lock:
+        return any(heeded is stopping for heeded in _running.values())
 
 
 def signal_group(pid: int, number: signal.Signals) -> None:
@@ -99,7 +149,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     """Kill what is left of a group, reap its leader, and see the rest go."""
     signal_group(process.pid, signal.SIGKILL)
     with _running_lock:
-        _running.discard(process.pid)
+        _running.pop(process.pid, None)
     WATCH.ended(process.pid)
     process.wait()
     # SIGKILL is delivered, not awaited: a process in the middle of a system call still finishes that.

@@ -21,7 +21,7 @@ from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from pytest_metricbench.plain_files import open_regular, replace_file
-from pytest_metricbench.process_groups import exit_watch, running_group, signal_group
+from pytest_metricbench.process_groups import exit_watch, heed_stop, running_group, signal_group
 from pytest_metricbench.process_groups import kill_running as kill_running
 
 PYTHON: Final = "{python}"
@@ -253,6 +253,7 @@ def run_process(
 
     Raises:
         CannotStartError: the executable cannot be run, or the folder or an output cannot be opened.
+        StoppedError: the run was interrupted, and this is not the main thread.
     """
     began = time.monotonic()
     deadline = None if timeout is None else began + timeout
@@ -321,6 +322,7 @@ def _signal_name(number: int) -> str:
 
 def _await_end(ended: Callable[[float], bool], deadline: float | None, outputs: Sequence[int]) -> str:
     while True:
+        heed_stop()
         now = time.monotonic()
         if deadline is not None and now >= deadline:
             return "timeout"

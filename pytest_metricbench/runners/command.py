@@ -53,6 +53,11 @@ class CommandRunner(Runner):
         """Seconds after which an agent is stopped."""
         return self.timeout
 
+    @property
+    def concurrent(self) -> bool:
+        """Every attempt is in processes and a workspace of its own."""
+        return True
+
     def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
         """Run the agent and, when it ended well, the verifier."""
         _write_request(request, workspace)

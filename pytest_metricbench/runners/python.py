@@ -53,12 +53,26 @@ class PythonRunner(Runner):
         None, description="Seconds that each of the two may take; none without it."
     )
 
+    thread_safe: Annotated[bool, Role.NEITHER] = Field(
+        False, description="Agent and verifier may be called by several threads at a time (executor threads)."
+    )
+
     makes_workspace: ClassVar[bool] = True
 
     @property
     def time_limit(self) -> float | None:
         """Seconds after which an agent is interrupted."""
         return self.timeout
+
+    @property
+    def concurrent(self) -> bool:
+        """Only the experiment can say whether its functions may be called by several threads at a time."""
+        return self.thread_safe
+
+    @property
+    def serial_advice(self) -> str:
+        """Say that they may be."""
+        return "set thread_safe: true where its agent and verifier may be called by several threads"
 
     @cached_property
     def _agent(self) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 import glob
 import os
 import shutil
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -39,6 +40,7 @@ Pattern: TypeAlias = Annotated[str, Field(min_length=1, max_length=1024)]
 Patterns: TypeAlias = Annotated[list[Pattern], Field(min_length=1)]
 
 
+_READING: Final = threading.RLock()
 _NO_PARAMS: Final = {"message": "recorded attempts take no params", "remedy": "remove the key"}
 
 
@@ -116,9 +118,10 @@ class RecordedCase(CaseSource):
         Raises:
             RecordingError: there is nothing, or something of it is broken.
         """
-        if folder not in self._built:
-            self._built[folder] = build_case(self._recordings(folder)[0], self.baseline)
-        return self._built[folder]
+        with _READING:  # threads of the executor ask at once, and one of them reads
+            if folder not in self._built:
+                self._built[folder] = build_case(self._recordings(folder)[0], self.baseline)
+            return self._built[folder]
 
     def _state(self, folder: Path) -> tuple[dict[str, Path], dict[str, Json]]:
         if folder not in self._states:
@@ -191,6 +194,11 @@ class RecordedRunner(Runner):
     task_params: ClassVar[type[BaseModel] | None] = RecordedTaskParams
 
     _sources: dict[str, tuple[RecordedCase, Path]] = PrivateAttr(default_factory=dict)
+
+    @property
+    def concurrent(self) -> bool:
+        """Attempts are only read and copied."""
+        return True
 
     def case_source(self, case: str, folder: Path) -> CaseSource:
         """The case as it was recorded.

@@ -160,6 +160,16 @@ class HarborRunner(Runner):
         """Seconds after which a trial is stopped."""
         return self.timeout
 
+    @property
+    def concurrent(self) -> bool:
+        """An executable's trials are in processes of their own; one in this process takes all of its surroundings."""
+        return self.executable is not None
+
+    @property
+    def serial_advice(self) -> str:
+        """Name an executable."""
+        return "name an executable with the key harbor, whose trials are in processes of their own"
+
     # ------------------------------------------------------------ the definition
 
     def inherit(self, baseline: Mapping[str, Json], mutant: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from pytest_metricbench.contracts import Json
+from pytest_metricbench.process_groups import pause
 
 if TYPE_CHECKING:
     import httpx
@@ -52,7 +53,7 @@ class HelixClient:
         *,
         token_env: str | None = None,
         retries: int = 8,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = pause,
     ) -> None:
         """Keep where the server is.
 

@@ -1,9 +1,11 @@
 """Jobs in flight on a Helix server: submitted ahead, found again under their names, looked at until they end.
 
-Everything happens in the calls of the one who waits; there is no thread. While one job is waited for, all others are
-looked at too and those that wait for room are submitted, so that the cluster is as busy as it may be.
+Everything happens in the calls of those who wait; there is no thread of its own. While one job is waited for, all
+others are looked at too and those that wait for room are submitted, so that the cluster is busy. Several threads may
+wait, each for a job of its own.
 """
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_metricbench.contracts import Json
+from pytest_metricbench.process_groups import pause
 from pytest_metricbench.runners.helix.client import HelixClient, HelixError
 
 RESULT: Final = "metricbench"
@@ -26,6 +29,8 @@ REFUSALS: Final = 3
 being used again, but not all; then it is something else that it refuses."""
 SLOWER: Final = 15
 """How many times as long as at first the pause between two looks at a job grows."""
+_UNTIL_FREE: Final = 2.0
+"""Seconds that the end of a run waits for a thread that speaks with the server."""
 _RUNNING: Final = frozenset({"created", "pending", "active", "pausing", "paused", "resuming"})
 _STOPPED: Final = frozenset({"cancelling", "cancelled"})
 _ENDED: Final = frozenset({"completed", "error", "cancelled"})
@@ -76,7 +81,7 @@ class Jobs:
         limit: int,
         poll: float,
         patience: float | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = pause,
     ) -> None:
         """Nothing is submitted yet.
 
@@ -94,18 +99,23 @@ class Jobs:
         self._sleep = sleep
         self._jobs: dict[str, Job] = {}
         self._waiting: deque[Job] = deque()
+        self._lock = threading.RLock()
+        """Held while jobs are submitted and looked at: of those who wait, one speaks with the server."""
+        self._waiters = 0
         self._not_before = 0.0
         """When jobs may be submitted ahead again, after the server was out of reach."""
 
     def expect(self, job: Job) -> Job:
         """The job of an attempt: the one that was begun, or else this one from now on."""
-        return self._jobs.setdefault(job.base, job)
+        with self._lock:
+            return self._jobs.setdefault(job.base, job)
 
     def begin(self, job: Job) -> None:
         """Submit a job as soon as there is room, without waiting for it."""
-        if self.expect(job) is job:
-            self._waiting.append(job)
-        self._fill(patient=False)
+        with self._lock:
+            if self.expect(job) is job:
+                self._waiting.append(job)
+            self._fill(patient=False)
 
     def wait(self, job: Job) -> None:
         """Wait until a job has ended, submitting it before all others that wait where that is still to be done.
@@ -113,23 +123,36 @@ class Jobs:
         Raises:
             HelixError: the server refuses it, loses it, or it is given up.
         """
-        if not job.name:
+        with self._lock:
+            self._waiters += 1
             if job in self._waiting:
                 self._waiting.remove(job)
-            self._waiting.appendleft(job)
-        while True:
+        try:
+            while (seconds := self._step(job)) is not None:
+                self._sleep(seconds)
+        finally:
+            with self._lock:
+                self._waiters -= 1
+
+    def _step(self, job: Job) -> float | None:
+        """Do what is to be done now; gives the seconds until there is more, None when the wanted job has ended."""
+        with self._lock:
+            if not job.name and job not in self._waiting:  # or who waits for another found it refused
+                self._waiting.appendleft(job)
             self._fill(patient=True, wanted=job)
             self._look_around(job)
             if job.status in _ENDED:
-                return
+                return None
             self._check(job)
-            self._sleep(self._pause(job))
+            seconds = self._pause(job)
+            return seconds if self._waiters == 1 else min(seconds, self._poll)  # another may see this one end
 
     def forget(self, job: Job) -> None:
         """Let go of a job: what it left was taken, or there is nothing to take."""
-        self._jobs.pop(job.base, None)
-        if job in self._waiting:
-            self._waiting.remove(job)
+        with self._lock:
+            self._jobs.pop(job.base, None)
+            if job in self._waiting:
+                self._waiting.remove(job)
 
     def drop(self, job: Job) -> None:
         """Let go of a job and have it cancelled, if it is running.
@@ -143,11 +166,16 @@ class Jobs:
 
     def close(self) -> None:
         """Have all jobs cancelled that are still running; where the server is out of reach they run on."""
-        self._waiting.clear()
-        with suppress(HelixError):
-            for job in list(self._jobs.values()):
-                self.drop(job)
-        self._jobs.clear()
+        if not self._lock.acquire(timeout=_UNTIL_FREE):
+            return  # a thread that was left behind waits for a server that does not answer
+        try:
+            self._waiting.clear()
+            with suppress(HelixError):
+                for job in list(self._jobs.values()):
+                    self.drop(job)
+            self._jobs.clear()
+        finally:
+            self._lock.release()
 
     # ------------------------------------------------------------ submitting
 

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -33,6 +34,7 @@ _VARIABLE: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _ADDRESS: Final = r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$"
 _RESERVED: Final = ("NEMO_JOB_", "NHX_")
 _TOKEN: Final = "leave it out, and name the variable that holds a token with token_env"
+_MAKING: Final = threading.RLock()
 _PROGRAM: Final = Path(__file__).with_name("job.py")
 EnvName = Annotated[str, Field(pattern=_VARIABLE)]
 
@@ -127,6 +129,11 @@ class HelixRunner(Runner):
         return self.timeout
 
     @property
+    def concurrent(self) -> bool:
+        """Those that wait for their jobs share the connection, and what is submitted."""
+        return True
+
+    @property
     def ahead(self) -> int:
         """How many attempts are begun before their turn: no more than ``max_in_flight`` of them are on the server."""
         return self.max_in_flight * LOOK_FURTHER
@@ -137,21 +144,23 @@ class HelixRunner(Runner):
 
     def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
         """Wait for the attempt's job, and score what it handed back."""
-        job = self._jobs.expect(self._job(request))
+        with _MAKING:  # one connection and one list of jobs, whatever the number of threads
+            jobs = self._jobs
+        job = jobs.expect(self._job(request))
         try:
             while True:
-                self._jobs.wait(job)
+                jobs.wait(job)
                 outcome = self._collect(job, request, workspace)
-                self._jobs.forget(job)
+                jobs.forget(job)
                 if outcome is not None:
                     return replace(outcome, trial_name=job.name)
-                job = self._jobs.expect(self._job(request))
+                job = jobs.expect(self._job(request))
         except HelixError as error:  # whatever runs on there is found again by the next try
-            self._jobs.forget(job)
+            jobs.forget(job)
             return Outcome.unmeasured(error.kind, plain_text(str(error)), "setup", trial_name=job.name or None)
         except BaseException:  # Ctrl-C, and the time-outs of others
             with suppress(HelixError):
-                self._jobs.drop(job)
+                jobs.drop(job)
             raise
 
     def rescore(self, request: AttemptRequest, workspace: Path) -> Outcome | None:

@@ -1,0 +1,57 @@
+"""What is known of the attempts of an item whose process died under it."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pytest_metricbench.bench import Bench
+from pytest_metricbench.contracts import AttemptError, AttemptKey, AttemptRecord
+from pytest_metricbench.definition.fingerprints import attempt_seed
+from pytest_metricbench.definition.scoring import policy_at, status
+from pytest_metricbench.wire import GroupMessage, Part, group_to_wire, to_wire
+
+_CRASHED = "WorkerCrashed"
+
+
+def crash_to_wire(bench: Bench, keys: Sequence[AttemptKey], message: str) -> str:
+    """What is known of the attempts of an item whose process died under it: what the store has, else nothing."""
+    if bench.experiment.items == "attempt":
+        (key,) = keys
+        return to_wire("unmeasured", [unmeasured_record(bench, key, _CRASHED, message)])
+    parts = []
+    for key in keys:
+        case = bench.experiment.case(key[0])
+        variant = next(variant for variant in case.variants if variant.id == key[1])
+        task = next(task for task in case.tasks if task.id == key[2])
+        kept = bench.attempts.reusable(case, variant, task, key[3])
+        policy = policy_at(bench.experiment.score, task)
+        new = () if kept is not None else (unmeasured_record(bench, key, _CRASHED, message),)
+        parts.append(Part(key[2], key[3], "unmeasured" if kept is None else status(policy, kept), new))
+    return group_to_wire(GroupMessage("unmeasured", tuple(parts), ()))
+
+
+def unmeasured_record(bench: Bench, key: AttemptKey, kind: str, message: str) -> AttemptRecord:
+    """The record of an attempt about which nothing is known; ``kind`` is the type of its error."""
+    case_id, variant_id, task_id, slot = key
+    case = bench.experiment.case(case_id)
+    variant = next(variant for variant in case.variants if variant.id == variant_id)
+    task = next(task for task in case.tasks if task.id == task_id)
+    earlier = (bench.stored or {}).get(key)
+    return AttemptRecord(
+        case=case_id,
+        variant=variant_id,
+        task=task_id,
+        attempt=slot,
+        trial_id=secrets.token_hex(16),
+        outcome="unmeasured",
+        scores={},
+        error=AttemptError(kind, message, "setup"),
+        time_limit=None,
+        fingerprint=bench.fingerprints.attempt(case, variant, task),
+        verifier=bench.fingerprints.verifier(),
+        seed=attempt_seed(bench.experiment.seed, case_id, variant_id, task_id, slot),
+        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        duration=0.0,
+        files={},
+        supersedes=None if earlier is None else earlier.trial_id,
+    )

@@ -1,0 +1,44 @@
+"""Fixtures of the tests of the executor ``dask``."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+# Imported once here, since a session in this process forgets the modules that it imported itself.
+with suppress(ImportError):
+    import distributed  # noqa: F401
+
+    import pytest_metricbench.executors.dask  # noqa: F401
+
+from dask_lab import Processes
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """A scheduler and a worker of one thread: each thread of a worker costs every session a process."""
+    pytest.importorskip("distributed")
+    processes = Processes(tmp_path_factory.mktemp("cluster"))
+    try:
+        processes.add_worker()
+        processes.await_workers(1)
+        yield processes
+    finally:
+        processes.close()
+
+
+@pytest.fixture(autouse=True)
+def _usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "DASK_SCHEDULER_ADDRESS"):
+        monkeypatch.delenv(name, raising=False)
+    # An agent that is rewritten within a second must not be taken from its compiled file.
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+
+@pytest.fixture
+def folder(pytester: pytest.Pytester) -> Path:
+    """Where sessions of a test run."""
+    return pytester.path

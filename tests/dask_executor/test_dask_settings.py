@@ -1,0 +1,145 @@
+"""What an experiment and the command line say of a Dask cluster."""
+
+import sys
+
+import pytest
+from dask_lab import experiment
+
+from pytest_metricbench import load_experiment
+from pytest_metricbench.definition.problems import DefinitionError
+from pytest_metricbench.executor_settings import DaskSettings, ExecutorTextError, settings_of_text
+from pytest_metricbench.executors.base import ExecutorError
+from pytest_metricbench.executors.dask_connection import Cluster
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("dask", {}),
+        ("dask:tcp://10.0.0.7:8786", {"scheduler": "tcp://10.0.0.7:8786"}),
+        ("dask:tls://node:8786", {"scheduler": "tls://node:8786"}),
+        ("dask:node:8786", {"scheduler": "node:8786"}),
+        ("dask:run/scheduler.json", {"scheduler_file": "run/scheduler.json"}),
+        ("dask:4", {"workers": 4}),
+    ],
+)
+def test_the_short_form(text, settings):
+    assert settings_of_text(text) == DaskSettings(**settings)
+
+
+@pytest.mark.parametrize("text", ["dask:0", "dask:node", "dask:1e3", "dask:9999", "dask:tcp//node:1", "dask:a b:1"])
+def test_a_short_form_that_names_no_cluster(text):
+    with pytest.raises(ExecutorTextError, match="names no Dask cluster; write dask:tcp://HOST:8786"):
+        settings_of_text(text)
+
+
+def test_the_long_form(tmp_path):
+    given = {"kind": "dask", "scheduler": "tcp://node:8786", "files": "bundle", "wait": 60, "evidence_limit": 5}
+    loaded = load_experiment(experiment(tmp_path, executor=given))
+    assert loaded.executor == DaskSettings(scheduler="tcp://node:8786", files="bundle", wait=60, evidence_limit=5)
+    assert loaded.executor.describe() == "dask at tcp://node:8786, files sent in a bundle"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"scheduler": "a:1", "workers": 2}, "scheduler and workers both say which cluster it is; keep one of them"),
+        ({"workers": 0}, "executor.workers"),
+        ({"files": "copied"}, "executor.files"),
+        ({"wait": 0}, "executor.wait"),
+        ({"schedular": "a:1"}, "did you mean 'scheduler'"),
+    ],
+)
+def test_settings_that_cannot_be(tmp_path, given, said):
+    with pytest.raises(DefinitionError) as caught:
+        load_experiment(experiment(tmp_path, executor={"kind": "dask", **given}))
+    assert said in str(caught.value)
+
+
+class TestReachingACluster:
+    """Without one: everything is told in words."""
+
+    @pytest.fixture(autouse=True)
+    def _impatient(self, monkeypatch):
+        dask = pytest.importorskip("dask")
+        monkeypatch.setitem(dask.config.config["distributed"]["comm"]["timeouts"], "connect", "300ms")
+        monkeypatch.setattr("pytest_metricbench.executors.dask_connection._HALF_WRITTEN", 0.05)
+
+    def test_nothing_answers(self):
+        with pytest.raises(
+            ExecutorError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 \(waited up to 300ms\)"
+        ):
+            Cluster(DaskSettings(scheduler="tcp://127.0.0.1:9"))
+
+    def test_the_address_that_dask_is_configured_with_is_taken(self):
+        import dask
+
+        with (
+            dask.config.set({"scheduler-address": "tcp://127.0.0.1:11"}),
+            pytest.raises(ExecutorError, match=r"answers at tcp://127.0.0.1:11 "),
+        ):
+            Cluster(DaskSettings())
+
+    def test_no_scheduler_is_named(self):
+        with pytest.raises(ExecutorError, match=r"no Dask scheduler is named: .*DASK_SCHEDULER_ADDRESS"):
+            Cluster(DaskSettings())
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [(None, "cannot be read .No such file"), ("{}", "is no scheduler file"), ("[1", "is no scheduler file")],
+    )
+    def test_a_scheduler_file_that_names_none(self, tmp_path, content, said):
+        path = tmp_path / "scheduler.json"
+        if content is not None:
+            path.write_text(content)
+        with pytest.raises(ExecutorError, match=said):
+            Cluster(DaskSettings(scheduler_file=str(path)))
+
+    def test_an_address_that_is_none(self):
+        with pytest.raises(ExecutorError, match="no Dask scheduler answers at nowhere://x:1"):
+            Cluster(DaskSettings(scheduler="nowhere://x:1"))
+
+
+REFUSED = """\
+from typing import ClassVar, Literal
+
+from pytest_metricbench import Outcome, Runner
+
+
+class Refused(Runner):
+    kind: Literal["refused"] = "refused"
+    many: int = 0
+    baseline_first: ClassVar[bool] = {baseline_first}
+
+    @property
+    def ahead(self):
+        return self.many
+
+    def run(self, request, workspace):
+        return Outcome.scored({{"reward": 1.0}})
+
+
+def pytest_metricbench_runners():
+    return [Refused]
+"""
+
+
+@pytest.mark.parametrize(
+    ("baseline_first", "many", "said"),
+    [
+        (True, 0, "the runner 'refused' builds the attempts of mutants on those of the baseline"),
+        (False, 3, "the runner 'refused' hands its attempts to a cluster of its own"),
+    ],
+)
+def test_runners_that_need_another_executor_are_refused(pytester, baseline_first, many, said):
+    path = experiment(pytester.path, runner={"kind": "refused", "many": many}, coverage=[], score={})
+    pytester.makeconftest(REFUSED.format(baseline_first=baseline_first))
+    result = pytester.runpytest_inprocess(path.name, "-p", "no:cacheprovider", "--metricbench-executor", "dask:a:1")
+    assert result.ret == 4
+    assert said in result.stdout.str() + result.stderr.str()
+
+
+def test_without_distributed_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ExecutorError, match=r"pip install 'pytest-metricbench\[dask\]'"):
+        Cluster(DaskSettings(workers=1))
