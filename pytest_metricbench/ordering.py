@@ -5,7 +5,7 @@ of known length: they may be long.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord
@@ -32,3 +32,9 @@ class Order:
     def rank(self, key: AttemptKey) -> tuple[int, float]:
         """The smaller goes first; equal ranks keep the order of the file."""
         return (int(key[1] != BASELINE), -self.duration(key))
+
+    def rank_together(self, keys: Sequence[AttemptKey]) -> tuple[int, float]:
+        """The rank of attempts of one variant that are made one after the other, as one."""
+        if len(keys) == 1:
+            return self.rank(keys[0])
+        return (int(keys[0][1] != BASELINE), -math.fsum(map(self.duration, keys)))

@@ -1,40 +1,33 @@
 """One experiment in a session: what was selected, what arrived, what the store adds, and the answer.
 
-A :class:`Bench` is what the items of an experiment share in any process; an :class:`ExperimentRun` is the writer's
-side, on the controller only. Neither knows pytest.
+An :class:`ExperimentRun` is the writer's side, on the controller only. It knows no pytest.
 """
 
 import os
-import secrets
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from pytest_metricbench.ahead import Planned
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import summary_to_json
-from pytest_metricbench.attempts import Attempts, Performed
-from pytest_metricbench.budget import Allowance, AllowanceError, Budget, Spending, unpriced_note
-from pytest_metricbench.budgeted import BudgetedAttempts
+from pytest_metricbench.bench import Bench, Measure
+from pytest_metricbench.budget import AllowanceError, Spending, unpriced_note
 from pytest_metricbench.contracts import (
-    AttemptError,
     AttemptKey,
     AttemptRecord,
     CoverageKey,
     CoverageRecord,
 )
-from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment, Task, Variant
-from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
+from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.scoring import Status
-from pytest_metricbench.describing import description, known_files
+from pytest_metricbench.describing import description
 from pytest_metricbench.measuring import (
     DAMAGED,
     CoveragePlan,
@@ -45,121 +38,10 @@ from pytest_metricbench.measuring import (
 )
 from pytest_metricbench.store.files import files_match
 from pytest_metricbench.store.journal import StoreError
-from pytest_metricbench.store.layout import Layout
-from pytest_metricbench.store.reading import read_store
 from pytest_metricbench.store.writing import StoreWriter
-from pytest_metricbench.wire import WireError, from_wire, to_wire
+from pytest_metricbench.wire import WireError, from_wire, group_from_wire
 
 CACHED_ONLY: Final = "--metricbench-cached-only"
-
-
-class Bench:
-    """What the items of one experiment share in this process: the experiment, its fingerprints, its store."""
-
-    def __init__(self, experiment: Experiment, store: Path, *, retry_died: bool = False, cached: str = "") -> None:
-        """Nothing is read or opened yet.
-
-        Args:
-            experiment: what to run.
-            store: the folder of its store.
-            retry_died: run attempts again that died.
-            cached: the option that forbids to run attempts; empty where they may run.
-        """
-        self.experiment: Final = experiment
-        self.layout: Final = Layout(store)
-        self.stored: Mapping[AttemptKey, AttemptRecord] | None = None
-        """The store's attempts; the process that writes the store sets it, a worker reads it at its first item."""
-        self.deliver: Callable[[AttemptKey, Performed, Status], str] | None = None
-        """Keeps what an attempt learned and gives its word; set where the store is written by this process."""
-        self.cached: Final = cached
-        self._retry_died: Final = retry_died
-
-    @property
-    def budget(self) -> Budget | None:
-        """What one run may spend; None where nothing may run anyway."""
-        return None if self.cached else self.experiment.budget
-
-    @property
-    def allowance(self) -> Allowance | None:
-        """What says whether another attempt may start; None where nothing limits it."""
-        is_limited = self.budget is not None and self.budget.limits
-        return Allowance(self.layout.root / "budget") if is_limited else None
-
-    @cached_property
-    def fingerprints(self) -> Fingerprints:
-        """Of the experiment; reads every input file when first asked."""
-        return Fingerprints(self.experiment, known=known_files(self.layout) if self.cached else None)
-
-    @cached_property
-    def attempts(self) -> Attempts:
-        """Runs the experiment's attempts or takes them from the store."""
-        return Attempts(
-            self.experiment,
-            self.fingerprints,
-            self.layout,
-            self._stored,
-            retry_died=self._retry_died,
-            cached=self.cached,
-        )
-
-    @cached_property
-    def _budgeted(self) -> BudgetedAttempts | None:
-        allowance = self.allowance
-        return None if allowance is None else BudgetedAttempts(self.attempts, self.experiment.runner, allowance)
-
-    def expect(self, planned: Iterable[Planned]) -> None:
-        """Say which attempts of this process come next, so that a runner may begin them before their turn."""
-        (self._budgeted or self.attempts).expect(planned)
-
-    def perform(self, case: Case, variant: Variant, task: Task, slot: int) -> Performed:
-        """Take an attempt from the store or make it, as the budget allows.
-
-        Raises:
-            BudgetReachedError: it would have to be made, and the budget of this run is spent.
-            AllowanceError: nobody knows what of the budget is left.
-            NotCachedError: it would have to be made, and nothing may.
-        """
-        if self._budgeted is None:
-            return self.attempts.perform(case, variant, task, slot)
-        return self._budgeted.perform(Planned(case, variant, task, slot))
-
-    def close(self) -> None:
-        """End what the runner has begun and nobody asks for any more."""
-        if "attempts" in self.__dict__:
-            self.attempts.close()
-
-    def _stored(self) -> Mapping[AttemptKey, AttemptRecord]:
-        if self.stored is None:
-            self.stored = read_store(self.layout.root).attempts
-        return self.stored
-
-
-def crash_to_wire(bench: Bench, key: AttemptKey, message: str) -> str:
-    """What is known of an attempt whose process died under it: nothing."""
-    case_id, variant_id, task_id, slot = key
-    case = bench.experiment.case(case_id)
-    variant = next(variant for variant in case.variants if variant.id == variant_id)
-    task = next(task for task in case.tasks if task.id == task_id)
-    earlier = (bench.stored or {}).get(key)
-    record = AttemptRecord(
-        case=case_id,
-        variant=variant_id,
-        task=task_id,
-        attempt=slot,
-        trial_id=secrets.token_hex(16),
-        outcome="unmeasured",
-        scores={},
-        error=AttemptError("WorkerCrashed", message, "setup"),
-        time_limit=None,
-        fingerprint=bench.fingerprints.attempt(case, variant, task),
-        verifier=bench.fingerprints.verifier(),
-        seed=attempt_seed(bench.experiment.seed, case_id, variant_id, task_id, slot),
-        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        duration=0.0,
-        files={},
-        supersedes=None if earlier is None else earlier.trial_id,
-    )
-    return to_wire("unmeasured", [record])
 
 
 @dataclass(slots=True)
@@ -265,12 +147,43 @@ class ExperimentRun:
             StoreError: the store cannot be written.
         """
         message = from_wire(wire)
-        strange = [record.key for record in message.records if record.key != key]
+        self._check(key, message.records)
+        return self.keep(key, message.records, message.status)
+
+    def receive_group(self, keys: Collection[AttemptKey], wire: str) -> str:
+        """Keep what arrived of an item of several attempts, all of it or nothing, and give the item's word.
+
+        Raises:
+            WireError: it is not what the item sends.
+            StoreError: the store cannot be written.
+        """
+        message = group_from_wire(wire)
+        case, variant = next(iter(keys))[:2]
+        arrived = [((case, variant, part.task, part.slot), part) for part in message.attempts]
+        left = [((case, variant, part.task, part.slot), part.reached) for part in message.left]
+        told = Counter(key for key, _ in (*arrived, *left))
+        for key, times in told.items():
+            if key not in keys or times > 1:
+                raise WireError(f"it is about {key} {times} times" if times > 1 else f"it is about {key}")
+        for key, part in arrived:
+            self._check(key, part.records)
+        for key, part in arrived:
+            self.keep(key, part.records, part.status)
+        for key, reached in left:
+            self.leave(key, reached)
+        return message.word
+
+    def _check(self, key: AttemptKey, records: Sequence[AttemptRecord]) -> None:
+        """Hold what is said of an attempt against the store.
+
+        Raises:
+            WireError: it cannot be true.
+        """
+        strange = [record.key for record in records if record.key != key]
         if strange:
             raise WireError(f"it is about {strange[0]}")
-        if not message.records and key not in self.writer.contents.attempts:
+        if not records and key not in self.writer.contents.attempts:
             raise WireError("it says that the attempt is in the store, which does not have it")
-        return self.keep(key, message.records, message.status)
 
     def keep(self, key: AttemptKey, records: Sequence[AttemptRecord], status: Status) -> str:
         """Keep an attempt's new records, none when it was taken from the store, and give its word.
@@ -325,6 +238,14 @@ class ExperimentRun:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         self.notes.append(f"{what} again, since files that it had left were missing or had changed: {names[0]}{more}")
 
+    def became(self, key: AttemptKey) -> Literal["measured", "unmeasured", "reused", "left", "missing"]:
+        """What became of a selected attempt until now."""
+        if key not in self.arrived:
+            return "left" if key in self.left else "missing"
+        if self.arrived[key]:
+            return "reused"
+        return "unmeasured" if self.writer.contents.attempts[key].outcome == "unmeasured" else "measured"
+
     def missing(self) -> Iterator[AttemptKey]:
         """Selected attempts without an outcome."""
         return (key for key in self.selected if key not in self.arrived and key not in self.left)
@@ -365,15 +286,20 @@ class ExperimentRun:
         return plan
 
     def measure_coverage(
-        self, plan: CoveragePlan, waiting: Callable[[int], None]
+        self, plan: CoveragePlan, waiting: Callable[[int], None], measure: Measure | None = None
     ) -> Generator[tuple[PlannedRequest, CoverageRecord, bool]]:
         """Answer the planned requests, keep each, and yield it with whether it was taken from the store.
 
+        ``measure`` does it where an executor does; None: this process, as many at a time as it has processors.
+
         Raises:
             StoreError: the store cannot be written.
+            ExecutorError: the executor cannot measure any more.
         """
         if self.bench.cached == CACHED_ONLY:
             answers = cached_answers(plan.requests)
+        elif measure is not None:
+            answers = measure(self.bench, plan.requests, waiting)
         else:
             answers = measure_requests(plan.requests, self.writer.layout, workers=os.cpu_count() or 1, waiting=waiting)
         with closing(answers):

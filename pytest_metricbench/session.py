@@ -5,7 +5,6 @@ reports. Every record is in its journal when the hook that brought it returns, s
 ends.
 """
 
-import os
 import signal
 import threading
 import traceback
@@ -21,22 +20,26 @@ import pytest
 from pytest_metricbench.analysis.reach import unreachable_warning
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.attempts import Performed
-from pytest_metricbench.collection import LEARNED, LEFT, AttemptItem, benches
+from pytest_metricbench.bench import Bench
+from pytest_metricbench.benches import benches
 from pytest_metricbench.contracts import AttemptKey
+from pytest_metricbench.crashes import crash_to_wire
 from pytest_metricbench.definition.ids import nearest
-from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.definition.scoring import Status
-from pytest_metricbench.opening import load_conftests
-from pytest_metricbench.ordering import Order
+from pytest_metricbench.executing import Executing
+from pytest_metricbench.executor_choice import refuse_workers
+from pytest_metricbench.executors.base import ExecutorError
+from pytest_metricbench.finding import NamedAttempts
+from pytest_metricbench.items import LEARNED, LEFT, SO_FAR, ExperimentItem
 from pytest_metricbench.publishing import Publisher, PublishError
-from pytest_metricbench.reporting.announcing import BUDGET_REACHED, budget_sentence, headline
+from pytest_metricbench.reporting.announcing import BUDGET_REACHED, budget_sentence, headline, many_items_notice
 from pytest_metricbench.reporting.junit import suite_properties
 from pytest_metricbench.reporting.progress import PassingText, Progress, ProgressLine
-from pytest_metricbench.reporting.request_reports import COVERAGE, report_request
+from pytest_metricbench.reporting.request_reports import report_request
 from pytest_metricbench.reporting.words import Words
 from pytest_metricbench.reporting.writing import write_section
-from pytest_metricbench.runs import Bench, ExperimentRun, crash_to_wire
-from pytest_metricbench.sorting import sort_items
+from pytest_metricbench.runs import ExperimentRun
+from pytest_metricbench.sorting import slots_of, sort_items
 from pytest_metricbench.staleness import stale_notice
 from pytest_metricbench.store.journal import DiskError, StoreError
 from pytest_metricbench.store.merging import merge_stores, store_in
@@ -67,8 +70,7 @@ class Controller:
         self._distributed: Final = config.pluginmanager.has_plugin("dsession")
         self._writers: Final[dict[Bench, StoreWriter]] = {}
         self._runs: Final[dict[Bench, ExperimentRun]] = {}
-        self._prefixes: Final[dict[str, Bench | None]] = {}
-        """The file part of node ids -> the experiment it stands for."""
+        self._named: Final = NamedAttempts(session)
         self._requests = 0
         self._items = 0
         self._fatal: str | None = None
@@ -76,8 +78,10 @@ class Controller:
         self._faults: Final[list[str]] = []
         self._notes: Final[list[str]] = []
         self._publisher: Final = Publisher(config)
+        self._executing: Final = Executing(session)
         self._sigterm: Any = None
         self._progress: Final = Progress(session)
+        self._line: ProgressLine | None = None
         config.pluginmanager.register(Words(LEARNED), Words.NAME)
 
     # ------------------------------------------------ opening
@@ -90,6 +94,7 @@ class Controller:
         """
         if bench in self._writers:
             return
+        refuse_workers(self._config, bench)
         for other in self._writers:
             if other.layout.root == bench.layout.root:
                 raise pytest.UsageError(
@@ -125,7 +130,8 @@ class Controller:
         """Start the experiments of these items; other ids are left alone.
 
         Raises:
-            UsageError: a store cannot be opened or written, or a chosen coverage system does not exist.
+            UsageError: a store cannot be opened or written, a chosen coverage system does not exist, or an executor
+                cannot serve an experiment.
         """
         selected: dict[Bench, set[AttemptKey]] = {}
         self._items = 0
@@ -133,9 +139,13 @@ class Controller:
             self._items += 1
             found = self.find(nodeid)
             if found is not None:
-                selected.setdefault(found[0], set()).add(found[1])
+                selected.setdefault(found[0], set()).update(found[1])
         systems = self._systems(selected) if selected else None
-        for bench in selected:
+        self._executing.accept(selected)
+        for text in self._executing.warnings():
+            self._say_first(text)
+        for bench, keys in selected.items():
+            self._say_first(many_items_notice(bench, len(keys)))
             self._say_first(unreachable_warning(bench.experiment))
             self.open(bench)  # all, before any is begun: one that cannot be opened ends the session
         for bench, keys in selected.items():
@@ -146,9 +156,10 @@ class Controller:
                 _refuse(error)
             run.notes += self._notes
             self._runs[bench] = run
-            bench.deliver = partial(self._keep, run)
+            bench.deliver, bench.leave = partial(self._keep, run), run.leave
             self._requests += run.expected_requests()
         if self._runs:
+            self._executing.begin(self._runs, self._session.items if not self._distributed else ())
             self._stop_in_order()
             self._start_line()
 
@@ -158,6 +169,7 @@ class Controller:
         if line.is_wanted and not self._config.pluginmanager.has_plugin(ProgressLine.NAME):
             line.begin(list(self._runs.values()), self.find)
             self._config.pluginmanager.register(line, ProgressLine.NAME)
+            self._line = line
 
     def _tell_stale(self, bench: Bench, keys: set[AttemptKey]) -> None:
         """Say before anything is paid for again that saved attempts are stale, and since what has changed."""
@@ -196,34 +208,9 @@ class Controller:
         if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             self._sigterm = signal.signal(signal.SIGTERM, interrupt)
 
-    def find(self, nodeid: str) -> tuple[Bench, AttemptKey] | None:
-        """The experiment and the attempt that a node id names; None for anything else."""
-        file, *path = nodeid.split("::")
-        if len(path) != 3 or not file.endswith((".yml", ".yaml")) or path[1] == COVERAGE:
-            return None
-        bench = self._bench(file)
-        if bench is None:
-            return None
-        task, _, slot = path[2].removesuffix("]").rpartition("[")
-        return (bench, (path[0], path[1], task, int(slot))) if slot.isdecimal() else None
-
-    def _bench(self, file: str) -> Bench | None:
-        if file not in self._prefixes:
-            self._prefixes[file] = self._find_bench(file)
-        return self._prefixes[file]
-
-    def _find_bench(self, file: str) -> Bench | None:
-        path = Path(os.path.normpath(self._config.rootpath / file))
-        for bench in benches(self._config):
-            if bench.experiment.path == path:
-                return bench
-        if path.is_file():
-            load_conftests(self._session, path)
-            try:
-                return benches(self._config).load(path, self._config, self._session.gethookproxy(path))
-            except DefinitionError:
-                return None  # the workers said so when they collected it
-        return None
+    def find(self, nodeid: str) -> tuple[Bench, tuple[AttemptKey, ...]] | None:
+        """The experiment and the attempts that a node id names; None for anything but an item of ours."""
+        return self._named.find(nodeid)
 
     def header(self) -> list[str]:
         """A line for each named experiment: what it holds and where its store is."""
@@ -238,32 +225,14 @@ class Controller:
             return
         if not config.option.collectonly and not config.getoption("metricbench_show"):
             for item in items:
-                if isinstance(item, AttemptItem):
-                    self.open(item.spec.bench)
+                if isinstance(item, ExperimentItem):
+                    self.open(item.bench)
         if not config.getoption("stepwise", False):  # it goes on where it stopped in the order of the files
             sort_items(items)
 
     def plan(self, nodeids: Sequence[str]) -> Any:
-        """The scheduler's slot for each id; None when none is an attempt."""
-        from pytest_metricbench.scheduling import Slot
-
-        found = [self.find(nodeid) for nodeid in nodeids]
-        orders = {bench: Order(bench.stored or {}) for bench in {entry[0] for entry in found if entry is not None}}
-        if not orders:
-            return None
-        last = (2, 0.0)
-        slots = []
-        for nodeid, entry in zip(nodeids, found, strict=True):
-            if entry is None:
-                slots.append(Slot(last, affinity=nodeid.partition("::")[0]))  # its fixtures stay on one worker
-                continue
-            bench, key = entry
-            runner = bench.experiment.runner
-            gate = f"{bench.experiment.path}::{key[0]}::{key[2]}" if runner.baseline_first else None
-            is_mutant, _ = rank = orders[bench].rank(key)
-            affinity = runner.affinity(*key[:3])
-            slots.append(Slot(rank, affinity, None if is_mutant else gate, gate if is_mutant else None))
-        return slots
+        """The scheduler's slot for each id; None when none is an item of ours."""
+        return slots_of(nodeids, self.find)
 
     # ------------------------------------------------ what arrives
 
@@ -276,8 +245,9 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what an attempt learned, and leave its word on the report for whoever shows it."""
-        wire = getattr(report, LEARNED, None)
-        if report.when != "call" or wire is None:
+        attribute = LEARNED if report.when == "call" else SO_FAR
+        wire = getattr(report, attribute, None)
+        if wire is None:
             return
         if isinstance(wire, str) and not wire.startswith("{"):
             self._note_left(report, *wire.partition(":"))
@@ -287,39 +257,55 @@ class Controller:
             self._faults.append(f"{report.nodeid}: what arrived is not kept: its experiment is not known here")
             return
         try:
-            word = self._runs[found[0]].receive(found[1], wire)
+            word = self._receive(self._runs[found[0]], found[1], wire)
         except WireError as error:
             word = "unmeasured"
             self._faults.append(f"{report.nodeid}: what arrived cannot be read ({error}); it counts as missing")
         except StoreError as error:
             word = "unmeasured"
             self._stop(str(error))
-        setattr(report, LEARNED, word)
+        setattr(report, attribute, word)
+
+    def _receive(self, run: ExperimentRun, keys: Sequence[AttemptKey], wire: str) -> str:
+        """Keep what arrived from a worker of an item, and give the item's word."""
+        unit = run.bench.experiment.items
+        if unit == "attempt":
+            return run.receive(keys[0], wire)
+        word = run.receive_group(keys, wire)
+        if self._line is not None:
+            self._line.arrived(run, keys)
+        return f"{unit} {word}"
 
     def _note_left(self, report: pytest.TestReport, word: str, _: str, reached: str) -> None:
         """Note that an attempt was not started, where that is what its word says."""
         found = self.find(report.nodeid) if word == LEFT else None
         if found is not None and found[0] in self._runs:
-            self._runs[found[0]].leave(found[1], reached)
+            self._runs[found[0]].leave(found[1][0], reached)
             setattr(report, LEARNED, LEFT)
 
     def _keep(self, run: ExperimentRun, key: AttemptKey, performed: Performed, status: Status) -> str:
         """Keep what an attempt of this process learned, at once."""
         try:
-            return run.keep(key, performed.new, status)
+            word = run.keep(key, performed.new, status)
         except StoreError as error:
             self._stop(str(error))
             return "unmeasured"
+        if self._line is not None and run.bench.experiment.items != "attempt":
+            self._line.kept(run, key)
+        return word
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport, sched: Any) -> None:
-        """Record the attempt that a worker was running when it crashed, like any other."""
+        """Record the attempts that a worker was running when it crashed, like any other."""
         found = self.find(crashitem)
         if found is None:
             return
         report.when = "call"
         try:
-            setattr(report, LEARNED, crash_to_wire(*found, str(report.longrepr)))
+            bench, keys = found
+            if bench.experiment.items != "attempt" and bench in self._runs:  # it may have sent some
+                keys = tuple(key for key in keys if key not in self._runs[bench].arrived)
+            setattr(report, LEARNED, crash_to_wire(bench, keys, str(report.longrepr)))
         except Exception:  # then it counts as missing
             self._faults.append(f"{crashitem}: its crash cannot be recorded:\n{traceback.format_exc()}")
 
@@ -348,13 +334,16 @@ class Controller:
         """Measure coverage after the last item.
 
         Raises:
-            Failed: a store cannot be written any more, or too many attempts or requests failed.
+            Failed: a store cannot be written or an executor cannot go on, or too many attempts or requests failed.
             Interrupted: another plugin asked to stop.
         """
         for run in self._runs.values():
             self._heed_stops()
             try:
                 self._measure_coverage(run)
+            except ExecutorError as error:
+                self._session.shouldfail = f"metricbench: coverage cannot be measured: {error}"
+                raise self._session.Failed(self._session.shouldfail) from None
             except (StoreError, OSError) as error:
                 problem = f"coverage cannot be measured: {error}" if isinstance(error, OSError) else str(error)
                 self._stop(problem)
@@ -371,10 +360,13 @@ class Controller:
         expected = run.expected_requests()
         self._requests += len(plan.requests) - expected
         line, total = PassingText(self._config), len(plan.requests)
-        with closing(run.measure_coverage(plan, lambda done: line.show(f"coverage {done}/{total}"))) as answers:
+        measured = run.measure_coverage(
+            plan, lambda done: line.show(f"coverage {done}/{total}"), self._executing.measure(run.bench)
+        )
+        with closing(measured) as answers:
             for planned, record, reused in answers:
                 line.clear()
-                prefix = next(file for file, bench in self._prefixes.items() if bench is run.bench)
+                prefix = self._named.file_of(run.bench)
                 report_request(self._config, prefix, planned.key, record, reused=reused, attribute=LEARNED)
                 self._heed_stops()
 
@@ -384,7 +376,9 @@ class Controller:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Analyse, write the summaries, close the stores, and let what is not green show in the exit status."""
         line = PassingText(self._config)
+        self._executing.end()
         for run in self._runs.values():
+            run.notes += self._executing.notes(run.bench)
             try:
                 summary, path = run.conclude(line.show, partial(self._publisher.compare, run.bench.experiment))
                 line.clear()

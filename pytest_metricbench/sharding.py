@@ -1,4 +1,4 @@
-"""Which attempts a CI shard runs: a function of the ids (and of one durations file), the same on every machine."""
+"""Which items a CI shard runs: a function of the ids (and of one durations file), the same on every machine."""
 
 import hashlib
 import heapq
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord
+from pytest_metricbench.naming import ItemName
 from pytest_metricbench.ordering import Order
 from pytest_metricbench.store.journal import StoreError, read_lines
 from pytest_metricbench.store.records import RecordError, attempt_from_line, unsealed
@@ -32,29 +33,31 @@ class Shard:
         return cls(int(number), int(count))
 
 
-def shards(keys: Sequence[AttemptKey], count: int, known: Mapping[AttemptKey, AttemptRecord]) -> dict[AttemptKey, int]:
-    """Attempt -> the number of its shard, from 1.
+def shards(
+    units: Mapping[ItemName, Sequence[AttemptKey]], count: int, known: Mapping[AttemptKey, AttemptRecord]
+) -> dict[ItemName, int]:
+    """Item -> the number of its shard, from 1. An item of several attempts goes to one shard whole.
 
-    Without durations, attempts are dealt in the order of a digest of their ids, so that every shard gets its share of
+    Without durations, items are dealt in the order of a digest of their ids, so that every shard gets its share of
     each variant and task. With them, the longest go first, each to the shard with the least to do (LPT; Graham 1969).
 
     Args:
-        keys: every attempt of the experiment.
+        units: every item of the experiment, with its attempts.
         count: how many shards there are.
         known: records with durations; must be the same on every machine.
     """
-    ordered = sorted(keys, key=lambda key: hashlib.sha256("::".join(map(str, key)).encode()).digest())
+    ordered = sorted(units, key=lambda name: hashlib.sha256("::".join(map(str, name)).encode()).digest())
     if not known:
-        return {key: index % count + 1 for index, key in enumerate(ordered)}
+        return {name: index % count + 1 for index, name in enumerate(ordered)}
     order = Order(known)
     typical = sum(record.duration for record in known.values()) / len(known)
-    seconds = {key: _finite(order.duration(key), typical) for key in ordered}
+    seconds = {name: sum(_finite(order.duration(key), typical) for key in units[name]) for name in ordered}
     loads = [(0.0, number) for number in range(1, count + 1)]
     dealt = {}
-    for key in sorted(ordered, key=lambda key: -seconds[key]):
+    for name in sorted(ordered, key=lambda name: -seconds[name]):
         load, number = heapq.heappop(loads)
-        dealt[key] = number
-        heapq.heappush(loads, (load + seconds[key], number))
+        dealt[name] = number
+        heapq.heappush(loads, (load + seconds[name], number))
     return dealt
 
 

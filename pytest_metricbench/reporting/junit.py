@@ -1,6 +1,6 @@
 """What JUnit files carry: properties of attempts, of coverage requests and of the whole, as texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pytest_metricbench.analysis.figures import Figure
 from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Settings, Summary
@@ -15,12 +15,23 @@ def identity_properties(key: AttemptKey) -> list[tuple[str, object]]:
     return [("case", case), ("variant", variant), ("task", task), ("attempt", str(slot))]
 
 
-def attempt_properties(record: AttemptRecord, word: str) -> list[tuple[str, object]]:
-    """Outcome, trial id and scores of an attempt; ``word`` is passed, missed, died or unmeasured."""
-    properties: list[tuple[str, object]] = [("outcome", word), ("trial_id", record.shown_id)]
-    properties += [(f"score.{name}", str(value_to_json(value))) for name, value in record.scores.items()]
+def group_properties(name: Sequence[str]) -> list[tuple[str, object]]:
+    """Which group of attempts a test case is: case and variant, and the task where it is about one."""
+    return list(zip(("case", "variant", "task"), name, strict=False))
+
+
+def attempt_properties(record: AttemptRecord, word: str, prefix: str = "") -> list[tuple[str, object]]:
+    """Outcome, trial id and scores of an attempt.
+
+    Args:
+        record: of the attempt.
+        word: passed, missed, died or unmeasured.
+        prefix: what the names begin with, where a test case is about several attempts.
+    """
+    properties: list[tuple[str, object]] = [(f"{prefix}outcome", word), (f"{prefix}trial_id", record.shown_id)]
+    properties += [(f"{prefix}score.{name}", str(value_to_json(value))) for name, value in record.scores.items()]
     if record.error is not None:
-        properties.append(("error", f"{record.error.phase}: {record.error.type}"))
+        properties.append((f"{prefix}error", f"{record.error.phase}: {record.error.type}"))
     return properties
 
 

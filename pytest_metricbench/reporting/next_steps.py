@@ -43,6 +43,7 @@ def _steps(summary: Summary) -> Iterator[str]:
         name, task = idle[0]
         of_case = f" of {name}" if several else ""
         yield f"look at task {task}{of_case}, which kills no mutant: it may ask for too little ({_SHOW} tasks)"
+    yield from _lucky_kills(summary)
     if any(_kills_alike(case, summary.settings) for case in summary.cases.values()):
         yield "draw smaller subsets: all kill equally much, so no coverage can predict it"
 
@@ -61,6 +62,16 @@ def _few_attempts(summary: Summary) -> Iterator[str]:
         remedy = f"ask for {needed} attempts" if needed is not None else "choose a larger one"
         yield f"{remedy}: {{rule: {rule}}} can kill nothing in {cells}{of_case} with those that there are"
         return
+
+
+def _lucky_kills(summary: Summary) -> Iterator[str]:
+    """Where a control is killed: with so few attempts the task tells the baseline from itself."""
+    for name, case in summary.cases.items():
+        if case.false_kills.kills:
+            kill = case.false_kills.kills[0]
+            of_case = f" of {name}" if len(summary.cases) > 1 else ""
+            yield f"ask for more attempts at task {kill.task}{of_case}: it kills the control {kill.mutant}, by luck"
+            return
 
 
 def _kills_alike(case: CaseSummary, settings: Settings) -> bool:

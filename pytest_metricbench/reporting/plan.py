@@ -33,6 +33,8 @@ def plan_lines(plan: Plan, width: int) -> list[Line]:
         lines += block("why", reasons, width)
     if plan.changes is not None:
         lines += block("stale", [plan.changes], width, "yellow")
+    if plan.executor:
+        lines += block("executor", [plan.executor], width)
     lines += block("time", [_time(plan)], width)
     lines += block("cost", [_cost(plan)], width)
     measure, kept = plan.requests

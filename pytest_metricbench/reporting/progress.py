@@ -6,15 +6,17 @@ it) and beside pytest-sugar, which draws a line of its own.
 """
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pytest
 
+from pytest_metricbench.bench import Bench
 from pytest_metricbench.contracts import AttemptKey
 from pytest_metricbench.forecast import Estimates, Remaining, likely_to_run
 from pytest_metricbench.reporting.amounts import duration_text, money_text
-from pytest_metricbench.runs import Bench, ExperimentRun
+from pytest_metricbench.runs import ExperimentRun
 
 _EVERY: Final = 0.1
 """Seconds between two changes of the line at least, so that short attempts are not held up by it."""
@@ -108,9 +110,12 @@ class PassingText:
 
 
 def at_a_time(config: pytest.Config, bench: Bench) -> int:
-    """How many attempts of an experiment are in flight at once: workers, times what each begins before its turn."""
+    """How many attempts of an experiment are in flight at once: workers, times what each has under way."""
     workers = len(getattr(config.option, "tx", None) or []) if config.getoption("dist", "no") != "no" else 1
-    return max(workers, 1) * max(bench.experiment.runner.ahead, 1)
+    return max(workers, 1) * bench.at_a_time
+
+
+_Find: TypeAlias = Callable[[str], tuple[Bench, Sequence[AttemptKey]] | None]
 
 
 class ProgressLine:
@@ -123,10 +128,12 @@ class ProgressLine:
         self._config: Final = config
         self._attribute: Final = attribute
         self._text: Final = PassingText(config)
-        self._find: Callable[[str], tuple[Bench, AttemptKey] | None] = lambda nodeid: None
+        self._find: _Find = lambda nodeid: None
         self._runs: Sequence[ExperimentRun] = ()
         self._remaining: dict[Bench, Remaining] = {}
         self._done = self._failed = self._reused = self._left = 0
+        self._within: Final[set[tuple[Bench, AttemptKey]]] = set()
+        """Attempts counted already, of groups that have not ended."""
         self._crash: pytest.TestReport | None = None
         self._said_at = 0.0
         self._said: list[str] = []
@@ -139,8 +146,8 @@ class ProgressLine:
             return False
         return bool(self._config.getoption("dist", "no") != "no" or self._config.getoption("capture") != "no")
 
-    def begin(self, runs: Sequence[ExperimentRun], find: Callable[[str], tuple[Bench, AttemptKey] | None]) -> None:
-        """Follow these runs; ``find`` knows which attempt a node id names."""
+    def begin(self, runs: Sequence[ExperimentRun], find: _Find) -> None:
+        """Follow these runs; ``find`` knows which attempts a node id names."""
         self._runs, self._find = runs, find
         for run in runs:
             bench, stored = run.bench, run.bench.stored or {}
@@ -211,9 +218,32 @@ class ProgressLine:
 
     # ------------------------------------------------ what it says
 
+    def kept(self, run: ExperimentRun, key: AttemptKey) -> None:
+        """Count an attempt inside an item that goes on, and say so; what it prints is captured meanwhile."""
+        if self._runs:
+            self._count_one(run, key)
+            if monotonic() - self._said_at >= _EVERY:
+                capture: Any = self._config.pluginmanager.get_plugin("capturemanager")
+                with nullcontext() if capture is None else capture.global_and_fixture_disabled():
+                    self._show()
+
+    def arrived(self, run: ExperimentRun, keys: Sequence[AttemptKey]) -> None:
+        """Count those attempts of a worker's item that have an outcome by now."""
+        if self._runs:
+            for key in keys:
+                if run.became(key) != "missing":
+                    self._count_one(run, key)
+
     def _count(self, report: pytest.TestReport) -> None:
         found = self._find(report.nodeid)
         if found is None or found[0] not in self._remaining:
+            return
+        bench, keys = found
+        if bench.experiment.items != "attempt":
+            run = next(run for run in self._runs if run.bench is bench)
+            for key in keys:
+                self._count_one(run, key)
+            self._within.difference_update((bench, key) for key in keys)
             return
         word = getattr(report, self._attribute, None)
         self._done += 1
@@ -221,7 +251,21 @@ class ProgressLine:
         self._reused += word == "reused"
         self._left += report.skipped
         ran = not report.skipped and word != "reused"
-        self._remaining[found[0]].ended(found[1], report.duration if ran else None)
+        self._remaining[bench].ended(keys[0], report.duration if ran else None)
+
+    def _count_one(self, run: ExperimentRun, key: AttemptKey) -> None:
+        """Count an attempt of a group, as the run knows it, once."""
+        if (run.bench, key) in self._within:
+            return
+        self._within.add((run.bench, key))
+        became = run.became(key)
+        self._done += 1
+        self._failed += became in ("unmeasured", "missing")
+        self._reused += became == "reused"
+        self._left += became == "left"
+        ran = became in ("measured", "unmeasured")
+        seconds = run.writer.contents.attempts[key].duration if ran else None
+        self._remaining[run.bench].ended(key, seconds)
 
     def _show(self) -> None:
         total = sum(remaining.total for remaining in self._remaining.values())

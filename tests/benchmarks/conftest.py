@@ -1,5 +1,6 @@
 """Measures whole pytest runs in processes of their own: CPU and peak memory, beside a baseline in the same run."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -64,6 +65,35 @@ def measured() -> Callable[..., Cost]:
 def bare_pytest() -> list[str]:
     """The command that runs pytest with our plugin and as little else as possible."""
     return PYTEST
+
+
+REPORTING = """\
+import json, os, resource
+
+def pytest_unconfigure(config):
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    worker = getattr(config, "workerinput", {}).get("workerid", "controller")
+    with open(os.path.join(os.path.dirname(__file__), "costs.jsonl"), "a") as file:
+        file.write(json.dumps([worker, used.ru_utime + used.ru_stime, used.ru_maxrss]) + "\\n")
+"""
+"""A ``conftest.py`` in which every process of a session says at its end what it cost."""
+
+
+def run_and_measure_each(argv: list[str], folder: Path) -> tuple[Cost, dict[str, Cost]]:
+    """Run a session to its end and say what all of it cost, and each of its processes: ``controller``, ``gw0`` ..."""
+    (folder / "conftest.py").write_text(REPORTING)
+    costs = folder / "costs.jsonl"
+    costs.unlink(missing_ok=True)
+    whole = run_and_measure(argv, folder)
+    unit = 1 if sys.platform != "darwin" else 1024
+    said = map(json.loads, costs.read_text().splitlines())
+    return whole, {worker: Cost(cpu, peak // unit) for worker, cpu, peak in said}
+
+
+@pytest.fixture
+def measured_each() -> Callable[..., tuple[Cost, dict[str, Cost]]]:
+    """Run a session and say what each of its processes cost."""
+    return run_and_measure_each
 
 
 def write_experiment(folder: Path, attempts: int, runner: str, files: dict[str, str]) -> None:

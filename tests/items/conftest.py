@@ -1,0 +1,45 @@
+"""Fixtures for experiments whose items are tasks or variants with their attempts inside."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# Imported once here, since a session in this process forgets the modules that it imported itself.
+import pytest_metricbench.opening
+import pytest_metricbench.scheduling
+import pytest_metricbench.session  # noqa: F401
+
+for folder in ("plugin", "faults"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
+
+import plugin_lab  # noqa: E402
+import session_lab  # noqa: E402
+
+
+@pytest.fixture
+def lab(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> plugin_lab.Lab:
+    """The experiment of the plugin's own tests: 3 tasks, 2 mutants, 2 attempts each."""
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return plugin_lab.Lab(pytester)
+
+
+@pytest.fixture
+def sessions(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[session_lab.Lab]:
+    """Experiments whose sessions go wrong."""
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        monkeypatch.delenv(name, raising=False)
+    made = session_lab.Lab(pytester)
+    yield made
+    made.kill_all()
+
+
+@pytest.fixture(params=["task", "variant"])
+def unit(request: pytest.FixtureRequest) -> str:
+    """What one item is."""
+    given: str = request.param
+    return given

@@ -1,0 +1,40 @@
+"""The experiment whose answers were computed without the product, by every kind of item, with and without workers."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "known_answers"
+
+
+def differences(summary, expected):
+    spec = importlib.util.spec_from_file_location("known_answers_check", FOLDER / "check_summary.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.differences(summary, expected)
+
+
+@pytest.mark.parametrize(
+    ("unit", "workers"),
+    [
+        ("task", []),
+        ("variant", []),
+        pytest.param("task", ["-n2"], marks=pytest.mark.benchmark),
+        pytest.param("variant", ["-n2"], marks=pytest.mark.slow),
+    ],
+    ids=["task", "variant", "task n2", "variant n2"],
+)
+def test_the_known_answers(lab, unit, workers):
+    for name in ("agent.py", "outcomes.json"):
+        shutil.copy(FOLDER / name, lab.path / name)
+    text = (FOLDER / "experiment.yml").read_text()
+    lab.write("experiment.yml", text.replace("\nname: known-answers", f"\nitems: {unit}\nname: shop"))
+    result = lab.run("experiment.yml", *workers)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    expected = json.loads((FOLDER / "expected.json").read_text())
+    assert differences(lab.summary(), expected) == []
+    assert len(lab.journal()) == expected["attempts"]
+    assert result.parseoutcomes()["failed"] == 7

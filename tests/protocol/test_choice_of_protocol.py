@@ -1,0 +1,157 @@
+"""When the short protocol is taken, and by what it is switched off."""
+
+from types import SimpleNamespace
+
+import pytest
+from protocol_lab import SHORT, STANDARD
+
+from pytest_metricbench import protocol, protocol_choice
+
+ATTEMPT = "experiment.yml::shop::baseline::fine[1]"
+LISTENING = "import pytest\n\n@pytest.hookimpl(wrapper=True)\ndef {hook}():\n    return (yield)\n"
+
+
+@pytest.mark.parametrize("workers", [[], ["-n0"], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=" ".join)
+def test_an_attempt_has_one_report_and_a_coverage_request_three(lab, workers):
+    lab.make()
+    phases = lab.phases("experiment.yml", *workers)
+    requests = {nodeid for nodeid in phases if "::coverage::" in nodeid}
+    assert len(requests) == 4
+    assert len(phases) == 22
+    assert {nodeid: SHORT if nodeid not in requests else STANDARD for nodeid in phases} == phases
+
+
+@pytest.mark.parametrize("unit", ["task", "variant"])
+def test_so_has_a_group_of_attempts(lab, unit):
+    lab.make(items=unit, coverage=None)
+    assert set(map(tuple, lab.phases("experiment.yml").values())) == {("call",)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--metricbench-protocol=standard",
+        "-ometricbench_protocol=standard",
+        "--setup-show",
+        "--junit-xml=junit.xml",
+        "--log-cli-level=INFO",
+        "-olog_cli=true",
+        "--pdb",
+    ],
+)
+def test_what_asks_for_the_standard_protocol(lab, options):
+    lab.make_noisy("fine")
+    assert lab.phases("experiment.yml", options)[ATTEMPT] == STANDARD
+
+
+@pytest.mark.parametrize("option", ["--setup-plan", "--setup-only"])
+def test_options_that_run_nothing_get_their_phases(lab, option):
+    lab.make_noisy("fine")
+    assert lab.phases("experiment.yml", option)[ATTEMPT] == ["setup", "teardown"]
+    assert lab.calls() == []
+
+
+@pytest.mark.parametrize("hook", sorted(protocol_choice._KNOWN))
+def test_whoever_else_listens_gets_the_standard_protocol(lab, hook):
+    lab.make_noisy("fine")
+    lab.write("conftest.py", LISTENING.format(hook=hook))
+    assert lab.phases("experiment.yml")[ATTEMPT] == STANDARD
+
+
+def test_a_conftest_beside_the_experiment_counts_too(lab):
+    lab.make_noisy("fine", file="below/experiment.yml")
+    lab.write("below/conftest.py", LISTENING.format(hook="pytest_runtest_call"))
+    assert lab.phases("below")[f"below/{ATTEMPT}"] == STANDARD
+
+
+@pytest.mark.slow
+def test_workers_heed_who_listens_on_the_controller_alone(lab):
+    lab.make_noisy("fine")
+    lab.write(
+        "conftest.py",
+        "class Listener:\n    def pytest_runtest_logreport(self, report):\n        pass\n\n\n"
+        "def pytest_configure(config):\n    if not hasattr(config, 'workerinput'):\n"
+        "        config.pluginmanager.register(Listener())\n",
+    )
+    assert lab.phases("experiment.yml", "-n2")[ATTEMPT] == STANDARD
+
+
+def test_hooks_that_say_nothing_about_phases_leave_it_alone(lab):
+    lab.make_noisy("fine", "unmeasured")
+    lab.write(
+        "conftest.py",
+        "from pathlib import Path\n\n\n"
+        "def pytest_exception_interact(node):\n    Path('told.txt').write_text(node.nodeid)\n\n\n"
+        "def pytest_terminal_summary():\n    pass\n",
+    )
+    assert lab.phases("experiment.yml")[ATTEMPT] == SHORT
+    assert (lab.path / "told.txt").read_text() == ATTEMPT.replace("fine", "unmeasured")
+
+
+@pytest.mark.parametrize(
+    ("mark", "outcome"),
+    [("skip(reason='not today')", "skipped"), ("skipif(True, reason='not here')", "skipped"), ("xfail", "xfailed")],
+)
+def test_an_attempt_with_a_mark_that_pytest_heeds_in_set_up(lab, mark, outcome):
+    lab.make_noisy("fine", "unmeasured")
+    lab.write(
+        "conftest.py",
+        "import pytest\n\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n"
+        f"        if 'unmeasured' in item.name:\n            item.add_marker(pytest.mark.{mark})\n",
+    )
+    result = lab.run("experiment.yml")
+    assert result.parseoutcomes() == {"passed": 1, outcome: 1}
+
+
+def test_with_v_the_header_says_why(lab):
+    lab.make_noisy("fine")
+    assert "standard protocol" not in lab.run("experiment.yml", "-v").stdout.str()
+    lab.write("conftest.py", LISTENING.format(hook="pytest_runtest_setup"))
+    assert "standard protocol" not in lab.run("experiment.yml").stdout.str()
+    said = "metricbench: three reports an attempt, by pytest's standard protocol: "
+    result = lab.run("experiment.yml", "-v")
+    assert f"{said}{lab.path / 'conftest.py'} implements pytest_runtest_setup" in result.outlines
+    result = lab.run("experiment.yml", "-v", "--metricbench-protocol=standard")
+    assert f"{said}it was asked for" in result.outlines
+
+
+def test_an_unknown_protocol_is_a_usage_error(lab):
+    lab.make_noisy("fine")
+    assert lab.run("experiment.yml", "--metricbench-protocol=fast").ret == pytest.ExitCode.USAGE_ERROR
+    result = lab.run("experiment.yml", "-ometricbench_protocol=fast")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*metricbench_protocol = fast: choose one of auto, standard"])
+
+
+# ---------------------------------------------------------------- what is asked of pytest
+
+
+def test_this_pytest_has_what_the_protocol_needs(request):
+    assert protocol.missing(request.session) == []
+
+
+@pytest.mark.parametrize(("plugin", "attribute"), [(n, a) for n, names in protocol._NEEDED.items() for a in names])
+def test_what_is_missing_is_named(request, plugin, attribute):
+    plugins = {
+        name: SimpleNamespace(**{each: None for each in names if (name, each) != (plugin, attribute)})
+        for name, names in protocol._NEEDED.items()
+    }
+    manager = SimpleNamespace(get_plugin=plugins.get)
+    session = SimpleNamespace(_setupstate=request.session._setupstate, config=SimpleNamespace(pluginmanager=manager))
+    assert protocol.missing(session) == [f"{plugin}.{attribute}"]
+    del plugins["capturemanager"]
+    assert (plugin == "capturemanager") == (protocol.missing(session) == [])  # switched off: not needed
+
+
+def test_a_session_without_set_up_state_is_named(request):
+    assert protocol.missing(SimpleNamespace(config=request.config)) == [
+        "session._setupstate.setup",
+        "session._setupstate.teardown_exact",
+    ]
+
+
+@pytest.mark.parametrize("name", ["capturemanager", "logging-plugin"])
+def test_where_something_is_missing_the_standard_protocol_is_taken(lab, monkeypatch, name):
+    lab.make_noisy("fine")
+    monkeypatch.setitem(protocol._NEEDED, name, ("something_that_pytest_lost",))
+    assert lab.phases("experiment.yml")[ATTEMPT] == STANDARD
