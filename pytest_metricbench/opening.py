@@ -1,17 +1,22 @@
 """Experiment files before anything runs: claimed, checked on the controller, collected, their locks written."""
 
 import os
+import warnings
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_metricbench.collection import ExperimentFile, benches, cached_by, shard_of
+from pytest_metricbench.bench import Bench
+from pytest_metricbench.benches import benches, cached_by, shard_of
+from pytest_metricbench.collection import ExperimentFile
 from pytest_metricbench.definition.claiming import claim
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.problems import DefinitionError
+from pytest_metricbench.executor_choice import check_executor, refuse_workers
 from pytest_metricbench.publishing import Publisher, PublishError
+from pytest_metricbench.selecting import parts_of, selection_problem
 from pytest_metricbench.store.journal import StoreError
 
 
@@ -30,11 +35,24 @@ def check_named(session: pytest.Session, named: Iterable[Path]) -> None:
         if not claim(path).ours:
             continue  # another plugin's
         try:
-            benches(session.config).load(path, session.config, session.gethookproxy(path))
+            bench = benches(session.config).load(path, session.config, session.gethookproxy(path))
+            refuse_workers(session.config, bench)
+            problems += _selection_problems(session.config, bench)
         except DefinitionError as error:
             problems.append(str(error))
     if problems:
         raise pytest.UsageError(*problems)
+
+
+def _selection_problems(config: pytest.Config, bench: Bench) -> list[str]:
+    """What is wrong with the ids on the command line that name a part of an experiment."""
+    found = []
+    for argument in config.args:
+        path = config.invocation_params.dir / argument.partition("::")[0]
+        if Path(os.path.normpath(path)) == bench.experiment.path:
+            problem = selection_problem(bench.experiment, parts_of(argument))
+            found += [f"{argument}: {problem}"] if problem is not None else []
+    return found
 
 
 def collect_experiment(path: Path, parent: pytest.Collector, *, claimed: bool) -> pytest.Collector | None:
@@ -60,7 +78,9 @@ def _claimed_by_another(config: pytest.Config, path: Path, session: pytest.Sessi
     ours = config.pluginmanager.get_plugin("metricbench")
     others = config.pluginmanager.subset_hook_caller("pytest_collect_file", remove_plugins=[ours])
     try:
-        return bool(others(file_path=path, parent=session))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pluggy's, of an argument that pytest 8 still has
+            return bool(others(file_path=path, parent=session))
     except Exception:
         return False  # a plugin that cannot cope with being asked has not claimed it
 
@@ -69,14 +89,15 @@ def check_options(config: pytest.Config) -> None:
     """Check what the options say on their own and together, before anything is touched.
 
     Raises:
-        UsageError: two of them contradict each other, the shard is not of the form 2/5, the durations cannot be read
-            or have no shard, the stores to merge hold the name of an experiment file, or what is asked for cannot be
-            written where it is to be.
+        UsageError: two of them contradict each other, there is no such executor, the shard is not of the form 2/5, the
+            durations cannot be read or have no shard, the stores to merge hold the name of an experiment file, or what
+            is asked for cannot be written where it is to be.
     """
     if cached := cached_by(config):
         for name, means in (("fresh", "starts over"), ("retry-died", "runs attempts again")):
             if config.getoption(f"metricbench_{name.replace('-', '_')}"):
                 raise _usage(f"{cached} runs no attempt, and --metricbench-{name} {means}; leave one of them out")
+    check_executor(config)
     if config.getoption("metricbench_durations") and not config.getoption("metricbench_shard"):
         raise _usage("--metricbench-durations: there are no parts to balance; add --metricbench-shard I/N")
     for name in config.getoption("metricbench_merge"):

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from pytest_metricbench.options import OptionGroup, check_flags, check_ini_names, settle, with_origins
+from pytest_metricbench.protocol_choice import AUTO, CHOICES, tell, why_standard
+
 if TYPE_CHECKING:
     from pytest_metricbench.session import Controller
 
 SUFFIXES: Final = (".yml", ".yaml")
 _CHECKED: Final = (
-    *("shard", "durations", "merge", "cached_only", "cached_attempts"),
+    *("executor", "shard", "durations", "merge", "cached_only", "cached_attempts"),
     *("nemo_bundle", "markdown", "codequality", "html"),
 )
 """Options that are checked before anything runs."""
@@ -29,8 +32,11 @@ DEFAULT_FILES: Final = ["experiment.yml", "*.experiment.yml"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; each is explained in ``docs/usage.md``."""
-    group = parser.getgroup("metricbench", "metricbench: benchmark cases as tests")
+    group = OptionGroup(parser, "metricbench", "metricbench: benchmark cases as tests")
+    _add_start_options(group)
     _add_run_options(group)
+    _add_executor_option(group)
+    _add_protocol_option(group)
     _add_show_option(group)
     _add_output_options(group)
     _add_machine_options(group)
@@ -42,7 +48,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def _add_run_options(group: pytest.OptionGroup) -> None:
+def _add_start_options(group: OptionGroup) -> None:
+    """A first experiment."""
+    group.addoption(
+        "--metricbench-init",
+        nargs="?",
+        const=".",
+        metavar="DIR",
+        help="Write a first experiment into this folder, or the current one, and end: about the agent, Harbor dataset, "
+        "tests or table of results that is in it, else an example to copy",
+    )
+    group.addoption(
+        "--metricbench-init-kind",
+        metavar="KIND",
+        help="What it is about: python, command, harbor, suite or table (default: what is found in the folder)",
+    )
+
+
+def _add_run_options(group: OptionGroup) -> None:
     """What is run and what is taken from the store."""
     group.addoption(
         "--metricbench-store",
@@ -83,7 +106,29 @@ def _add_run_options(group: pytest.OptionGroup) -> None:
     )
 
 
-def _add_show_option(group: pytest.OptionGroup) -> None:
+def _add_executor_option(group: OptionGroup) -> None:
+    """What makes the attempts."""
+    group.addoption(
+        "--metricbench-executor",
+        metavar="KIND[:MORE]",
+        help="What makes the attempts: local, the items themselves; threads:N, N at a time in this process, for "
+        "runners that wait (default: the experiment's executor, or local)",
+    )
+
+
+def _add_protocol_option(group: OptionGroup) -> None:
+    """How pytest runs an item."""
+    group.addoption(
+        "--metricbench-protocol",
+        choices=CHOICES,
+        default=AUTO,
+        metavar="|".join(CHOICES),
+        help="How pytest runs an attempt: auto, with one report, where no other plugin or option needs those of set-up "
+        "and teardown; standard, always with pytest's three (default: auto)",
+    )
+
+
+def _add_show_option(group: OptionGroup) -> None:
     """What is shown in place of a run."""
     group.addoption(
         "--metricbench-show",
@@ -93,7 +138,7 @@ def _add_show_option(group: pytest.OptionGroup) -> None:
     )
 
 
-def _add_output_options(group: pytest.OptionGroup) -> None:
+def _add_output_options(group: OptionGroup) -> None:
     """What is written beside the store."""
     group.addoption(
         "--metricbench-nemo-bundle",
@@ -122,7 +167,7 @@ def _add_output_options(group: pytest.OptionGroup) -> None:
     )
 
 
-def _add_machine_options(group: pytest.OptionGroup) -> None:
+def _add_machine_options(group: OptionGroup) -> None:
     """A run on several machines."""
     group.addoption(
         "--metricbench-shard",
@@ -150,8 +195,18 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Generator[None, object, object]:
+    """Say which option a misspelt one probably means, once every plugin has declared its own."""
+    result = yield
+    check_flags(parser, args)
+    return result
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marks that every attempt carries."""
+    """Register the marks that every attempt carries, and settle the options."""
+    check_ini_names(config)
+    settle(config)
     config.addinivalue_line("markers", "baseline: an attempt of the undamaged version")
     config.addinivalue_line("markers", "mutant: an attempt of a deliberately damaged version")
     config.addinivalue_line(
@@ -160,11 +215,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if any(config.getoption(f"metricbench_{name}") for name in _CHECKED):
         from pytest_metricbench.opening import check_options
 
-        check_options(config)
+        try:
+            check_options(config)
+        except pytest.UsageError as error:
+            raise pytest.UsageError(with_origins(config, str(error))) from None
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Write locks and end, or have the session show something and run nothing, where that is asked for."""
+    settle(config)
+    if config.getoption("metricbench_init") is not None or config.getoption("metricbench_init_kind") is not None:
+        return _start(config)
     if config.getoption("metricbench_lock"):
         from pytest_metricbench.opening import write_locks
 
@@ -174,6 +235,22 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
         prepare(config)
     return None
+
+
+def _start(config: pytest.Config) -> int:
+    """Write a first experiment and say what to do next."""
+    from pytest_metricbench.starting.placing import StartError
+    from pytest_metricbench.starting.start import BY_OPTION, start
+
+    folder = config.getoption("metricbench_init")
+    if folder is None:
+        raise pytest.UsageError("metricbench: --metricbench-init-kind: say where to write it, --metricbench-init DIR")
+    try:
+        lines = start(folder, config.invocation_params.dir, config.getoption("metricbench_init_kind"), BY_OPTION)
+    except StartError as error:
+        raise pytest.UsageError(f"metricbench: {error}") from None
+    print("\n".join(lines))
+    return 0
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -228,9 +305,18 @@ def _broken(session: pytest.Session) -> bool:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say what is about to run."""
+    """Say what is about to run, and with ``-v`` why pytest's own protocol runs it."""
     controller = _known_controller(config)
-    return [] if controller is None else controller.header()
+    lines = [] if controller is None else controller.header()
+    if lines and config.get_verbosity() > 0 and (reason := why_standard(config)) is not None:
+        lines.append(f"metricbench: three reports an attempt, by pytest's standard protocol: {reason}")
+    return lines
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker who listens here to what its reports say."""
+    tell(node)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,0 +1,1 @@
+"""Mutants of an agent that runs on a language model."""

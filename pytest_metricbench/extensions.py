@@ -1,0 +1,191 @@
+"""What plugins add through the hooks: asked plugin by plugin, so that an error names the plugin it is about."""
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from types import UnionType
+from typing import Any, Final
+
+from pytest_metricbench import coverage, runners
+from pytest_metricbench.bases import CoverageSystem, Runner
+from pytest_metricbench.definition.experiment import Experiment
+from pytest_metricbench.definition.ids import nearest
+from pytest_metricbench.generating.base import Generator, Makers
+from pytest_metricbench.generating.builtin import MakerError, known_makers
+from pytest_metricbench.kinds import Kinds
+from pytest_metricbench.origins import origin_of, whose
+
+RUNNERS: Final = "pytest_metricbench_runners"
+SYSTEMS: Final = "pytest_metricbench_coverage_systems"
+GENERATORS: Final = "pytest_metricbench_generators"
+OPERATORS: Final = "pytest_metricbench_text_operators"
+HOOKS: Final = (RUNNERS, SYSTEMS, GENERATORS, OPERATORS)
+_WORK: Final = {Runner: "run(self, request, workspace)", CoverageSystem: "measure(self, request, workspace)"}
+"""The method that a class must have, as it is written."""
+
+
+class ExtensionError(ValueError):
+    """A plugin or a conftest.py gives what is not expected; the message names it, its hook and what to do."""
+
+
+def known_runners(hooks: Any) -> Kinds[Runner]:
+    """Kind -> class of the built-in runners and those of plugins; ``hooks`` are those that hold for the experiment.
+
+    Raises:
+        ExtensionError: a plugin gives something else.
+    """
+    return _known_kinds(hooks, RUNNERS, runners.BUILTIN, Runner)
+
+
+def known_systems(hooks: Any) -> Kinds[CoverageSystem]:
+    """Kind -> class of the coverage systems, likewise.
+
+    Raises:
+        ExtensionError: a plugin gives something else.
+    """
+    return _known_kinds(hooks, SYSTEMS, coverage.BUILTIN, CoverageSystem)
+
+
+def found_makers(hooks: Any) -> Makers:
+    """The generators of mutants and operators over texts, built in and from plugins.
+
+    Raises:
+        ExtensionError: a plugin gives something else, or a name that is taken.
+    """
+    classes: list[Any] = []
+    operators: list[Any] = []
+    for name, collected in ((GENERATORS, classes), (OPERATORS, operators)):
+        for who, given in _given(hooks, name):
+            collected.append(given)
+            if inspect.isabstract(given) and issubclass(given, Generator):
+                raise ExtensionError(f"{who} gave {given.__qualname__}, which lacks def generate(self, context)")
+            try:
+                known_makers([classes], [operators])
+            except MakerError as error:
+                raise ExtensionError(f"{who}: {error}") from None
+    return known_makers([classes], [operators])
+
+
+def check_hook_names(manager: Any) -> None:
+    """Refuse what is named like a hook of ours and is none: nobody would ever call it.
+
+    Args:
+        manager: pytest's plugin manager.
+
+    Raises:
+        ExtensionError: a plugin has such a function.
+    """
+    for plugin in manager.get_plugins():
+        for name in dir(plugin):
+            if not name.startswith("pytest_metricbench_") or name in HOOKS:
+                continue
+            method = getattr(plugin, name, None)
+            caller = getattr(manager.hook, name, None)
+            optional = getattr(method, "pytest_impl", None) or {}
+            if not inspect.isroutine(method) or optional.get("optionalhook"):
+                continue
+            if caller is not None and caller.has_spec():
+                continue  # another plugin's hook
+            near = nearest(name, HOOKS)
+            hint = f"did you mean {near}?" if near else f"the hooks are {', '.join(HOOKS)}"
+            raise ExtensionError(f"{_named(plugin)} has {name}, and there is no such hook; {hint}")
+
+
+def check_answers(experiment: Experiment) -> None:
+    """See that a plugin's runner can be asked what sorts and begins attempts, before any is sorted.
+
+    Raises:
+        ExtensionError: it raises, or gives something of another kind.
+    """
+    runner = experiment.runner
+    who = f"the runner {runner.kind!r}{whose(type(runner))}"
+    if not whose(type(runner)):
+        return
+    combinations = [(c.id, v.id, t.id) for c in experiment.cases for v in c.variants for t in c.tasks]
+    asked: list[tuple[str, Callable[[], object], type | UnionType, str]] = [
+        ("ahead", lambda: runner.ahead, int, "a whole number"),
+        ("time_limit", lambda: runner.time_limit, float | int | None, "a number of seconds, or None"),
+        (
+            "affinity",
+            lambda: next(filter(_is_no_text, (runner.affinity(*c) for c in combinations)), None),
+            str | None,
+            "a text, or None",
+        ),
+    ]
+    for name, ask, expected, words in asked:
+        try:
+            answer = ask()
+        except Exception as error:
+            raised = "".join(traceback.format_exception_only(error)).strip()
+            raise ExtensionError(f"{who}: {name} raised {raised}; mend it{_line_of(error)}") from None
+        if not isinstance(answer, expected):
+            raise ExtensionError(f"{who}: {name} gave {answer!r}; {words} is expected")
+
+
+def _is_no_text(answer: object) -> bool:
+    return answer is not None and not isinstance(answer, str)
+
+
+# ---------------------------------------------------------------- asking
+
+
+def _given(hooks: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """What every plugin gives through a hook, with the words that name hook and plugin.
+
+    Raises:
+        ExtensionError: a plugin raises, or does not give a list.
+    """
+    for implementation in reversed(getattr(hooks, name).get_hookimpls()):
+        who = f"the hook {name} of {_named(implementation.plugin)}"
+        if implementation.wrapper or implementation.hookwrapper:
+            raise ExtensionError(f"{who} is a wrapper; return a list instead")
+        try:
+            given = implementation.function()
+            is_group = given is None or (isinstance(given, Iterable) and not isinstance(given, str | bytes | type))
+            entries = list(given or ()) if is_group else []  # a generator raises only now
+        except Exception as error:
+            raised = "".join(traceback.format_exception_only(error)).strip()
+            name_of_plugin = str(implementation.plugin_name)
+            leave_out = "" if name_of_plugin.endswith(".py") else f", or leave the plugin out: -p no:{name_of_plugin}"
+            raise ExtensionError(f"{who} raised {raised}; mend it{_line_of(error)}{leave_out}") from None
+        if not is_group:
+            raise ExtensionError(f"{who} gave {given!r}; a list is expected")
+        yield from ((who, entry) for entry in entries)
+
+
+def _named(plugin: object) -> str:
+    return origin_of(plugin) or "pytest-metricbench"
+
+
+def _line_of(error: Exception) -> str:
+    """Where an exception was raised, as the end of "mend it"."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if len(frames) > 1 else ""
+
+
+def _known_kinds(hooks: Any, name: str, builtin: Kinds[Any], base: Any) -> Kinds[Any]:
+    """Kind -> class, of the built-in classes and those that a hook gives.
+
+    Raises:
+        ExtensionError: something else than a class of that base, without its method or a kind, or with a kind that
+            is taken.
+    """
+    known = builtin
+    for who, cls in _given(hooks, name):
+        if not (isinstance(cls, type) and issubclass(cls, base)):
+            raise ExtensionError(f"{who} gave {cls!r}; a subclass of {base.__name__} is expected")
+        model: Any = cls
+        kind = model.model_fields["kind"].default
+        if not isinstance(kind, str):
+            raise ExtensionError(
+                f'{who} gave {cls.__qualname__}, which names no kind; write kind: Literal["name"] = "name"'
+            )
+        if inspect.isabstract(cls):
+            raise ExtensionError(f"{who} gave {cls.__qualname__}, which is abstract; write def {_WORK[base]}")
+        if kind in known and known[kind] is not cls:
+            other = f"{known[kind].__module__}.{known[kind].__qualname__}"
+            raise ExtensionError(
+                f"{who} gave {cls.__qualname__} the kind {kind!r}, which is taken by {other}; rename one"
+            )
+        known = known.also({kind: cls})
+    return known

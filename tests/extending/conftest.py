@@ -1,0 +1,15 @@
+"""Fixtures of the tests of what plugins add."""
+
+import pytest
+
+# Imported once here, since a session in this process forgets the modules that it imported itself.
+import pytest_metricbench.opening
+import pytest_metricbench.session  # noqa: F401
+
+
+@pytest.fixture
+def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A folder in which pytest runs without what the environment asks of it."""
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        monkeypatch.delenv(name, raising=False)
+    return pytester

@@ -1,0 +1,20 @@
+"""Fixtures of the tests of what the tool says of itself."""
+
+import pytest
+from help_lab import EXPERIMENT
+
+# Imported once here, since a session in this process forgets the modules that it imported itself.
+import pytest_metricbench.opening
+import pytest_metricbench.preview
+import pytest_metricbench.publishing
+import pytest_metricbench.session  # noqa: F401
+
+
+@pytest.fixture
+def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """One case with two tasks, a mutant, two attempts and a coverage system."""
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        monkeypatch.delenv(name, raising=False)
+    pytester.makefile(".yml", experiment=EXPERIMENT)
+    pytester.makepyfile(helped_agent="def act(request):\n    return 1.0\n\ndef share(request):\n    return 0.5\n")
+    return pytester
