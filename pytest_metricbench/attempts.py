@@ -4,6 +4,7 @@ import copy
 import os
 import secrets
 import shutil
+import stat
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from time import perf_counter
 from typing import Final, Literal
 
 from pytest_metricbench.ahead import Ahead, Begun, Planned
+from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import (
     AttemptError,
     AttemptKey,
@@ -28,6 +30,7 @@ from pytest_metricbench.contracts import (
 from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment, Task, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints, attempt_seed
 from pytest_metricbench.definition.scoring import kind_problem, policy_at, primary_problem, primary_score, status
+from pytest_metricbench.origins import whose
 from pytest_metricbench.store.files import copy_file, digest_folder, files_match, no_room
 from pytest_metricbench.store.layout import Layout
 
@@ -39,6 +42,8 @@ class Performed:
     record: AttemptRecord
     new: tuple[AttemptRecord, ...]
     """In order; more than one after retries, empty when the record was taken from the store."""
+    interrupted: bool = False
+    """Something outside ended it, whose clock runs once an item: another attempt in that item must not follow."""
 
     @property
     def reused(self) -> bool:
@@ -91,6 +96,8 @@ class Attempts:
         self._retry_died: Final = retry_died
         self._cached: Final = cached
         self._workspaces: Final = str(layout.workspaces)
+        self._baselines: Final[dict[str, tuple[list[str], tuple[Path, ...]]]] = {}
+        """Folder of a task's baseline attempts -> what is in it: each mutant asks for it."""
         self._ahead: Final = Ahead(experiment.runner, self._has_to_run, self._try_ahead)
 
     def expect(self, planned: Iterable[Planned]) -> None:
@@ -154,6 +161,7 @@ class Attempts:
             raise NotCachedError(f"{standing.why}, and with {self._cached} no attempt runs")
         last, rescorable = standing.record, standing.state == "rescorable"
         new: list[AttemptRecord] = []
+        ended = False
         for _ in range(1 + self._experiment.retries):
             record, ended = None, False
             if rescorable and last is not None:
@@ -164,7 +172,7 @@ class Attempts:
             if record.outcome != "unmeasured" or ended:
                 break
             last, rescorable = record, _verifier_failed(record)
-        return Performed(new[-1], tuple(new))
+        return Performed(new[-1], tuple(new), ended)
 
     def _rescore(
         self, case: Case, variant: Variant, task: Task, record: AttemptRecord
@@ -185,7 +193,7 @@ class Attempts:
             shutil.rmtree(copied, ignore_errors=True)
         if answer is None:
             return None, False
-        outcome = self._checked(_as_outcome(answer, self._experiment.runner.kind), task)
+        outcome = self._checked(_as_outcome(answer, self._experiment.runner), task)
         if is_copied:
             outcome, files = _with_files(outcome, str(copied))
         scored = replace(
@@ -220,8 +228,15 @@ class Attempts:
         """The folders of baseline attempts at a task, for a mutant's attempt of a runner that builds on them."""
         if variant.kind == "baseline" or not self._experiment.runner.baseline_first:
             return ()
-        folder = Path(self._workspaces, case.id, BASELINE, task.id)
-        return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
+        folder = f"{self._workspaces}/{case.id}/{BASELINE}/{task.id}"
+        try:
+            names = sorted(os.listdir(folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        known = self._baselines.get(folder)
+        if known is None or known[0] != names:
+            known = self._baselines[folder] = (names, tuple(Path(folder, name) for name in names))
+        return known[1]
 
     def _run(
         self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None
@@ -288,7 +303,7 @@ class Attempts:
         """What the runner says, and whether something outside ended it."""
         runner = self._experiment.runner
         answer, ended = self._guarded(lambda: runner.run(request, workspace), "setup")
-        return _as_outcome(answer, runner.kind), ended
+        return _as_outcome(answer, runner), ended
 
     def _guarded(self, ask: Callable[[], object], phase: Phase) -> tuple[object, bool]:
         """What a call gives, or else an unmeasured outcome; and whether something outside ended it.
@@ -301,7 +316,8 @@ class Attempts:
             raise
         except Exception as error:  # a runner's fault says nothing about the agent
             raised = "".join(traceback.format_exception(error)).strip()
-            message = f"the runner {self._experiment.runner.kind!r} raised:\n{raised}"
+            runner = self._experiment.runner
+            message = f"the runner {runner.kind!r}{whose(type(runner))} raised:\n{raised}"
             return Outcome.unmeasured(type(error).__name__, message, phase), False
         except BaseException as error:  # pytest's own exceptions are of this kind
             raised = "".join(traceback.format_exception_only(error)).strip()
@@ -347,33 +363,36 @@ def _copy_work(kept: Path, copied: Path, names: Collection[str]) -> Outcome | No
 
 def _where_room_is(outcome: Outcome, workspace: Path) -> Outcome:
     """The outcome, unless the disk is full: then whatever went wrong says nothing about the agent or its verifier."""
-    problem = None if outcome.kind == "scored" else no_room(workspace)
+    problem = None if outcome.kind in ("scored", "not_reached", "not_needed") else no_room(workspace)
     if problem is None:
         return outcome
     phase = outcome.error.phase if outcome.kind == "unmeasured" and outcome.error is not None else "setup"
     return Outcome.unmeasured("NoRoom", f"{problem}; make room and run the same command again", phase)
 
 
-def _as_outcome(answer: object, kind: str) -> Outcome:
+def _as_outcome(answer: object, runner: Runner) -> Outcome:
     """What a runner of somebody else's returned, held to the contract."""
     if isinstance(answer, Outcome):
         return answer
-    message = f"the runner {kind!r} returned {type(answer).__name__}; an Outcome is expected"
+    who = f"the runner {runner.kind!r}{whose(type(runner))}"
+    message = f"{who} returned {type(answer).__name__}; an Outcome is expected"
     return Outcome.unmeasured("ContractError", message, "contract")
 
 
 def _with_files(outcome: Outcome, workspace: str) -> tuple[Outcome, dict[str, str]]:
     """The outcome, and the digests of what the attempt left."""
-    if os.path.islink(workspace):  # whatever it leads to, and was scored, is not what the attempt left
+    try:
+        mode = os.lstat(workspace).st_mode
+    except OSError:
+        return outcome, {}
+    if stat.S_ISLNK(mode):  # whatever it leads to, and was scored, is not what the attempt left
         if outcome.kind == "scored":
             message = f"the workspace {workspace} was replaced by a link"
             outcome = Outcome.unmeasured("ContractError", message, "agent")  # nothing is left to score again
         return outcome, {}
-    if not os.path.isdir(workspace):
-        return outcome, {}
-    return outcome, digest_folder(Path(workspace))
+    return outcome, digest_folder(Path(workspace)) if stat.S_ISDIR(mode) else {}
 
 
 def _own_copy(params: Mapping[str, Json]) -> dict[str, Json]:
     """A copy that the agent may change without changing the next attempt."""
-    return copy.deepcopy(dict(params)) if params else {}
+    return {name: value if type(value) is str else copy.deepcopy(value) for name, value in params.items()}

@@ -102,6 +102,19 @@ class Runner(BaseModel, ABC):
     def close(self) -> None:
         """End what was begun and never asked for. Called once, when no further attempt will be run."""
 
+    @property
+    def concurrent(self) -> bool:
+        """Whether several attempts may be run at a time, in threads of one process; False is the default.
+
+        :meth:`run` and :meth:`rescore` are then called in threads that are not the main one.
+        """
+        return False
+
+    @property
+    def serial_advice(self) -> str:
+        """What to do where several attempts at a time are wanted and may not be run so, for an error message."""
+        return "run them in processes, with pytest -n (pytest-xdist)"
+
     @abstractmethod
     def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
         """Run one attempt and say what became of it.

@@ -45,7 +45,7 @@ class BudgetedAttempts:
             return Performed(standing.record, ())
         if self._granted.pop(this.key, None) is None and (reached := self._allowance.take()) is not None:
             raise BudgetReachedError(reached)
-        if self._runner.ahead:
+        if self._planned or self._granted:
             self._grant_ahead(this)
         performed = self._attempts.perform(this.case, this.variant, this.task, this.slot)
         if performed.record.outcome in ("not_reached", "not_needed"):

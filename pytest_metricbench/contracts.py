@@ -198,7 +198,10 @@ def _read_scores(value: object) -> object:
     """Non-finite scores as records keep them: ``{"number": "NaN"}``, since a text would be a label."""
     if not isinstance(value, dict):
         return value
-    if not any(type(score) is dict for score in value.values()):
+    for score in value.values():  # for every line of a store, and hardly ever true
+        if type(score) is dict:
+            break
+    else:
         return value
     return {name: _NON_FINITE.get(str(score), score) if type(score) is dict else score for name, score in value.items()}
 

@@ -185,6 +185,7 @@ class Plan:
         requests: coverage requests that would be measured, and that are in the store; those whose baseline would run
             count as measured.
         budget: what one run may spend.
+        executor: what would make the attempts, in words; empty where the items themselves would.
     """
 
     experiment: str
@@ -198,6 +199,7 @@ class Plan:
     changes: str | None
     requests: tuple[int, int]
     budget: Budget | None
+    executor: str = ""
 
     @property
     def run(self) -> int:
@@ -253,6 +255,7 @@ def plan_of(
     changes: str | None = None,
     requests: tuple[int, int] = (0, 0),
     budget: Budget | None = None,
+    executor: str = "",
 ) -> Plan:
     """The plan of a run.
 
@@ -264,6 +267,7 @@ def plan_of(
         changes: a sentence on what has changed since stale attempts were made.
         requests: coverage requests that would be measured, and that are in the store.
         budget: what one run may spend.
+        executor: what would make the attempts, in words.
     """
     variants: dict[tuple[str, str], PlannedVariant] = {}
     reasons: Counter[str] = Counter()
@@ -298,4 +302,5 @@ def plan_of(
         changes=changes,
         requests=requests,
         budget=budget,
+        executor=executor,
     )

@@ -13,17 +13,18 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from pytest_metricbench.attempts import Standing
-from pytest_metricbench.collection import AttemptItem, cached_by
+from pytest_metricbench.bench import Bench
+from pytest_metricbench.benches import cached_by
 from pytest_metricbench.contracts import AttemptKey
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.forecast import Estimates, Plan, plan_of, standings
+from pytest_metricbench.items import ExperimentItem
 from pytest_metricbench.measuring import plan_coverage
 from pytest_metricbench.reporting.layout import Line
 from pytest_metricbench.reporting.plan import plan_lines
 from pytest_metricbench.reporting.showing import Shown, origin_lines, shown_of, survivor_lines
 from pytest_metricbench.reporting.showing_attempts import attempt_lines, task_lines
 from pytest_metricbench.reporting.showing_matrix import matrix_lines
-from pytest_metricbench.runs import Bench
 from pytest_metricbench.staleness import stale_notice
 from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.reading import Contents, read_store
@@ -84,8 +85,8 @@ class Preview:
             return None  # pytest says what could not be collected
         selected: dict[Bench, set[AttemptKey]] = {}
         for item in session.items:
-            if isinstance(item, AttemptItem):
-                selected.setdefault(item.spec.bench, set()).add(item.spec.key)
+            if isinstance(item, ExperimentItem):
+                selected.setdefault(item.bench, set()).update(item.keys)
         blocks = [(bench, list(self._lines(bench, keys))) for bench, keys in selected.items()]
         for bench, lines in blocks:
             self._print(f"metricbench: {bench.experiment.name}: {self._part}", lines)
@@ -123,13 +124,17 @@ class Preview:
     def _plan(
         self, bench: Bench, contents: Contents, found: dict[AttemptKey, Standing], selected: AbstractSet[AttemptKey]
     ) -> Plan:
+        if bench.executor is not None and self._workers > 1:
+            only = f"the executor {bench.executor.kind} goes without pytest -n; leave it out, or take"
+            raise _usage(self._part, f"{only} --metricbench-executor local")
         experiment, budget = bench.experiment, bench.budget
         changes = stale_notice(experiment, bench.fingerprints, bench.layout, contents.attempts, selected)
         return plan_of(
             experiment,
             {key: standing for key, standing in found.items() if key in selected},
             Estimates(contents.attempts.values(), () if budget is None else budget.cost_scores),
-            at_a_time=self._workers * max(experiment.runner.ahead, 1),
+            at_a_time=self._workers * bench.at_a_time,
+            executor=bench.executor.describe() if bench.executor is not None else "",
             changes=changes,
             requests=_requests(bench, contents, found, selected, self._config.getoption("metricbench_coverage")),
             budget=budget,

@@ -2,8 +2,10 @@
 
 import os
 from contextlib import suppress
+from importlib.util import find_spec
 
 import numpy  # noqa: F401  (pytester forgets what an in-process run imported, and numpy cannot be imported twice)
+import pytest
 from hypothesis import HealthCheck, settings
 
 with suppress(ImportError):
@@ -23,3 +25,21 @@ collect_ignore = ["known_answers"]  # an experiment that tests run in a folder o
 # A run under test does not write into the job summary of the run that tests it.
 for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
     os.environ.pop(name, None)
+
+if find_spec("xdist") is None:  # one of the combinations of .ci/matrix: the plugin works without it
+    collect_ignore.append("scheduling")
+
+    @pytest.fixture(autouse=True)
+    def without_xdist(monkeypatch: pytest.MonkeyPatch) -> None:
+        """Skip a test where it asks for workers."""
+        for name in ("runpytest_inprocess", "runpytest_subprocess", "runpytest"):
+            run = getattr(pytest.Pytester, name)
+
+            def asked(self: pytest.Pytester, *args: object, run: object = run, **kwargs: object) -> pytest.RunResult:
+                if any(
+                    str(arg).startswith(("-n", "--dist", "--tx", "--maxprocesses")) or arg == "xdist" for arg in args
+                ):
+                    pytest.skip("needs pytest-xdist")
+                return run(self, *args, **kwargs)
+
+            monkeypatch.setattr(pytest.Pytester, name, asked)

@@ -14,6 +14,7 @@ LAYERS = (
         "sources",
         "named_files",
         "kinds",
+        "origins",
         "score_values",
         "digests",
         "answers",
@@ -25,6 +26,7 @@ LAYERS = (
         "deadlines",
         "atif",
         "budget",
+        "executor_settings",
         "json_stream",
         "suite",
         "generating",
@@ -32,25 +34,34 @@ LAYERS = (
     {"definition"},
     {"interop"},
     {"runners", "coverage", "store", "analysis"},
-    {"ordering", "wire", "request_folders"},
+    {"naming", "selecting", "ordering", "wire", "request_folders"},
     {"ahead", "earlier"},
     {"attempts", "measuring", "sharding"},
     {"staleness", "budgeted", "describing", "forecast"},
+    {"bench"},
     {"runs"},
+    {"crashes", "executor_choice"},
+    {"executors"},
     {"reporting"},
     {"stages"},
-    {"publishing"},
+    {"publishing", "starting"},
+    {"extensions"},
+    {"benches", "items", "protocol_choice"},
+    {"groups", "executing", "protocol"},
+    {"item_hooks"},
     {"collection"},
-    {"scheduling", "opening", "preview", "sorting"},
+    {"scheduling", "opening", "preview"},
+    {"sorting", "finding"},
     {"session"},
-    {"hookspecs"},
-    {"plugin"},
+    {"hookspecs", "options"},
+    {"plugin", "__main__"},
 )
 """From the bottom up: a part imports from the layers below its own, and leaves (the first layer) from one another."""
 
 KNOW_PYTEST = {"collection", "publishing", "scheduling", "opening", "preview", "sorting", "session"}
-KNOW_PYTEST |= {"reporting", "hookspecs", "plugin"}
-INSIDE_THE_TESTED_PROJECT = {"suite/inside.py", "suite/inside_pytest.py"}
+KNOW_PYTEST |= {"executing", "executor_choice", "protocol", "protocol_choice"}
+KNOW_PYTEST |= {"benches", "items", "groups", "item_hooks", "finding", "reporting", "hookspecs", "options", "plugin"}
+INSIDE_THE_TESTED_PROJECT = {"suite/inside.py", "suite/inside_fork.py", "suite/inside_pytest.py"}
 """Run in a process of the tested project, whose tests are pytest's."""
 TOUCH_THE_DISK = {"os", "io", "pathlib", "shutil", "tempfile", "glob"}
 

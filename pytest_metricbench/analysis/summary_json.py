@@ -5,7 +5,7 @@ same summary always gives the same text.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -28,7 +28,9 @@ def summary_to_json(summary: Summary) -> str:
     Fields that have a default and are not set are left out. Non-finite numbers can only be values of attempts, where
     they are texts already; anything else would be refused here.
     """
-    return "".join((*_chunks(summary, "\n"), "\n"))
+    pieces: list[str] = []
+    _write(summary, "\n", pieces.append)
+    return "".join((*pieces, "\n"))
 
 
 def summary_from_json(text: str) -> Summary:
@@ -54,31 +56,33 @@ def summary_from_json(text: str) -> Summary:
         raise SummaryError(f"the summary is not as documented at {where}: {first['msg']}") from None
 
 
-def _chunks(value: object, newline: str) -> Iterator[str]:
-    """The text of a value in pieces; ``newline`` starts a line at the value's own depth."""
+def _write(value: object, newline: str, out: Callable[[str], None]) -> None:
+    """Give the text of a value in pieces; ``newline`` starts a line at the value's own depth."""
     content: Any = _fields(value) if isinstance(value, BaseModel) else value
     if isinstance(content, Mapping) and content:
         if all(_plain(item) for item in content.values()):
-            yield _encode(content)
+            out(_encode(content))
             return
-        yield from _broken("{", "}", ((f"{_encode(key)}: ", item) for key, item in content.items()), newline)
+        _write_broken("{", "}", ((f"{_encode(key)}: ", item) for key, item in content.items()), newline, out)
     elif isinstance(content, tuple) and content and isinstance(content[0], AttemptValue):
         inner = newline + " "
-        yield f"[{inner}{(',' + inner).join(map(_attempt, content))}{newline}]"
+        out(f"[{inner}{(',' + inner).join(map(_attempt, content))}{newline}]")
     elif isinstance(content, list | tuple) and not all(_plain(item) for item in content):
-        yield from _broken("[", "]", (("", item) for item in content), newline)
+        _write_broken("[", "]", (("", item) for item in content), newline, out)
     else:
-        yield _encode(content)
+        out(_encode(content))
 
 
-def _broken(start: str, end: str, items: Iterator[tuple[str, object]], newline: str) -> Iterator[str]:
+def _write_broken(
+    start: str, end: str, items: Iterable[tuple[str, object]], newline: str, out: Callable[[str], None]
+) -> None:
     inner = newline + " "
     separator = start + inner
     for prefix, item in items:
-        yield separator + prefix
-        yield from _chunks(item, inner)
+        out(separator + prefix)
+        _write(item, inner, out)
         separator = "," + inner
-    yield newline + end
+    out(newline + end)
 
 
 def _plain(value: object) -> bool:

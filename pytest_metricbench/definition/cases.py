@@ -48,6 +48,12 @@ class CaseDraft:
         return listed or self.parts is not None
 
     @property
+    def knows_tasks(self) -> bool:
+        """Whether its tasks can be named: they are listed, or were expanded; what went wrong with that is told then."""
+        asked = self.place.child("tasks")
+        return self.parts is not None or (asked is not None and not isinstance(asked.value, dict))
+
+    @property
     def tasks(self) -> list[Place]:
         """Its tasks, wherever they come from."""
         return self.place.entries("tasks") if self.parts is None else self.parts.tasks
@@ -146,7 +152,8 @@ def _read_subsets(draft: CaseDraft, asked: Place, checker: Checker, folder: Path
 
 def _check_listed(draft: CaseDraft, checker: Checker, remedy: str = "") -> None:
     check_unique(draft.listed, "subset", checker.problems)
-    subsets.check_subsets(draft.listed, ids_of(draft.tasks), checker.problems, remedy)
+    if draft.knows_tasks:
+        subsets.check_subsets(draft.listed, ids_of(draft.tasks), checker.problems, remedy)
 
 
 def _check_draw(draft: CaseDraft, asked: Place, problems: ProblemList) -> None:

@@ -16,6 +16,7 @@ from pytest_metricbench.definition.problems import ProblemList, joined
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.generating.base import Makers
+from pytest_metricbench.origins import whose
 from pytest_metricbench.sources import CaseSource, Source, SourceError
 
 LISTED: Final = "listed"
@@ -259,6 +260,6 @@ def guarded(problems: ProblemList, place: Place, runner: Runner, ask: Callable[[
     except SourceError as error:
         problems.add(place.problem(error.message, error.remedy))
     except Exception as error:  # code of a third party
-        who = f"{type(runner).__module__}.{type(runner).__qualname__}"
+        who = f"{type(runner).__module__}.{type(runner).__qualname__}{whose(type(runner))}"
         problems.add(place.problem(f"{who} cannot check this: {type(error).__name__}: {error}"))
     return None

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.budget import Budget
 from pytest_metricbench.contracts import Json, OutputKind
+from pytest_metricbench.executor_settings import ExecutorSettings
 
 BASELINE: Final = "baseline"
 POOL: Final = "pool"
@@ -20,6 +21,8 @@ Figure: TypeAlias = Literal[
 ]
 Operator: TypeAlias = Literal[">=", ">", "<=", "<", "==", "!="]
 MutationScore: TypeAlias = Literal["kill_share", "mean_drop"]
+ItemUnit: TypeAlias = Literal["attempt", "task", "variant"]
+"""What one pytest item is: an attempt, or all attempts of a variant at a task, or all attempts of a variant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,14 @@ class Experiment:
     """None where nothing is expanded."""
     budget: Budget | None = None
     """What one run may spend."""
+    executor: ExecutorSettings | None = None
+    """What makes the attempts beneath the items, where the file says it. No part of any fingerprint."""
+    items: ItemUnit = "attempt"
+    """What one pytest item is. No part of any fingerprint."""
+    items_chosen: bool = False
+    """Whether the file says what one item is."""
+    documents: tuple[Path, ...] = ()
+    """The YAML files it was read from, this one first; without its lock."""
 
     @property
     def folder(self) -> Path:

@@ -94,6 +94,11 @@ class Fingerprints:
             self._parts[key] = digest_value(self._fields(entry.system, shaping, f"coverage:{entry.id}"))
         return self._parts[key]
 
+    @property
+    def contents(self) -> Mapping[Path, str]:
+        """Digest of every file that was read so far and is there, by where it is."""
+        return self._contents
+
     def summary(self) -> dict[str, Json]:
         """What a store keeps about the experiment: digests of its parts, its subsets, and :attr:`files`."""
         experiment = self.experiment

@@ -17,6 +17,7 @@ from pytest_metricbench.definition.wording import described
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.generating.base import Context, Generator, Makers
 from pytest_metricbench.generating.generation import DIFF, Generation
+from pytest_metricbench.origins import whose
 from pytest_metricbench.sources import SourceError
 
 GENERATE: Final = "generate"
@@ -116,7 +117,7 @@ class MutantGeneration:
         except SourceError as error:
             self._problems.add(place.problem(error.message, error.remedy))
         except Exception as error:  # code of a third party
-            who = f"{cls.__module__}.{cls.__qualname__}"
+            who = f"{cls.__module__}.{cls.__qualname__}{whose(cls)}"
             self._problems.add(place.problem(f"{who} cannot check this: {type(error).__name__}: {error}"))
         return None
 
@@ -134,7 +135,9 @@ class MutantGeneration:
         except OSError as error:
             unreadable = SourceError(f"{error.filename} cannot be read: {error.strerror}")
         except Exception as error:  # code of a third party
-            unreadable = SourceError(f"a generator cannot say what it depends on: {type(error).__name__}: {error}")
+            classes = [type(generator) for generator in generation.generators]
+            who = " or ".join(f"{cls.__qualname__}{whose(cls)}" for cls in classes if whose(cls)) or "a generator"
+            unreadable = SourceError(f"{who} cannot say what it depends on: {type(error).__name__}: {error}")
         return Expansion("mutants", case, asked, made_from, generation.entries, digests, unreadable)
 
     def _listed(self, expanded: Expanded) -> list[Place]:

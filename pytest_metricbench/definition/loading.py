@@ -54,6 +54,7 @@ from pytest_metricbench.definition.rules import (
 from pytest_metricbench.definition.source import read_document
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
+from pytest_metricbench.executor_settings import SETTINGS, ExecutorSettings, ExecutorTextError, settings_of_text
 from pytest_metricbench.generating.base import Makers
 
 Plugin = TypeVar("Plugin", bound=BaseModel)
@@ -149,6 +150,7 @@ class _Reading:
         self.form = checker.check(ExperimentForm, root)
         self.runner: Runner | None = None
         self.makers = makers
+        self.executor: ExecutorSettings | None = None
         self.coverage: list[CoverageEntry] = []
         self.drafts: list[CaseDraft] = []
         self.maker: CaseMaker | None = None
@@ -165,6 +167,7 @@ class _Reading:
         runner = self.root.child("runner")
         if runner is not None and isinstance(runner.value, dict):
             self.runner = self._plugin(runner, runners, "runner")
+        self._check_executor()
         self._check_coverage(systems)
         before = len(self.problems)
         self.drafts = read_cases(self.root, self.checker, finder.folder)
@@ -194,8 +197,20 @@ class _Reading:
             hint = joined(self.problems.hint(kind.value, kinds), listed)
             self.problems.add(kind.problem(f"there is no {what} {kind.value!r}", hint))
         else:
-            return self.checker.check_plugin(kinds[kind.value], place, without="id" if what != "runner" else None)
+            own = "id" if what == "coverage system" else None
+            return self.checker.check_plugin(kinds[kind.value], place, without=own)
         return None
+
+    def _check_executor(self) -> None:
+        place = self.root.child("executor")
+        if place is not None and isinstance(place.value, dict):
+            self.executor = self._plugin(place, SETTINGS, "executor")
+        elif place is not None and isinstance(place.value, str) and place.value:
+            try:
+                self.executor = settings_of_text(place.value)
+            except ExecutorTextError as error:
+                hint = self.problems.hint(error.unknown, SETTINGS) if error.unknown else ""
+                self.problems.add(place.problem(error.message, joined(hint, error.remedy)))
 
     def _check_coverage(self, systems: Mapping[str, type[CoverageSystem]]) -> None:
         entries = self.root.entries("coverage")
@@ -321,6 +336,10 @@ class _Reading:
             warnings=tuple(self._warnings(cases, lock)),
             lock=lock,
             budget=form.budget,
+            executor=self.executor,
+            items=form.items,
+            items_chosen="items" in form.model_fields_set,
+            documents=tuple(self.problems.documents),
         )
 
     def _warnings(self, cases: Sequence[Case], lock: LockState | None) -> list[str]:

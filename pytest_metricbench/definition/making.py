@@ -18,6 +18,7 @@ from pytest_metricbench.definition.models import BaselineForm, Form, MutantForm,
 from pytest_metricbench.definition.problems import ProblemList, shown_path
 from pytest_metricbench.definition.subsets import subsets_from
 from pytest_metricbench.definition.validation import Checker
+from pytest_metricbench.origins import whose
 
 Entry = TypeVar("Entry", bound=Form)
 
@@ -57,7 +58,15 @@ class CaseMaker:
             return
         for variant in self._made.get(id(draft), ((), ()))[1]:
             where = f"{shown_path(draft.place.document.path)}:{variant.line}: {draft.id}::{variant.id}"
-            yield from (f"{where}: {text}" for text in self.runner.variant_warnings(variant.params, self.folder))
+            yield from (f"{where}: {text}" for text in self._warnings_of(variant))
+
+    def _warnings_of(self, variant: Variant) -> tuple[str, ...]:
+        """What the runner warns of in a variant; that it cannot, where its code fails."""
+        try:
+            return tuple(self.runner.variant_warnings(variant.params, self.folder))
+        except Exception as error:  # code of a third party
+            who = f"the runner {self.runner.kind!r}{whose(type(self.runner))}"
+            return (f"{who} cannot check this: {type(error).__name__}: {error}",)
 
     def make(self, draft: CaseDraft, experiment: Path) -> Case:
         """The case of a draft that was prepared without problems."""

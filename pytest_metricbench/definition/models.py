@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from pytest_metricbench.budget import Budget
 from pytest_metricbench.contracts import Json, OutputKind
 from pytest_metricbench.definition import ids
-from pytest_metricbench.definition.experiment import MutationScore
+from pytest_metricbench.definition.experiment import ItemUnit, MutationScore
 
 ATTEMPTS_LIMIT: Final = 10_000
 """Most attempts for a variant and a task."""
@@ -229,6 +229,13 @@ class ExperimentForm(Form):
     )
     controls: int = Field(
         default=0, ge=0, le=CONTROLS_LIMIT, description="Unchanged copies of the baseline, run as mutants."
+    )
+    items: ItemUnit = Field(
+        default="attempt",
+        description="What one pytest item is: an attempt; all attempts of a variant at a task; or all of a variant.",
+    )
+    executor: Annotated[str, Field(min_length=1)] | dict[str, Any] | None = Field(
+        default=None, description="What makes the attempts beneath the items: local, threads, threads:N, or a mapping."
     )
     budget: Budget | None = Field(default=None, description="What one run may spend before it starts no more attempts.")
     runner: dict[str, Any] = Field(description="How an attempt is run.")

@@ -63,6 +63,8 @@ class ProblemList:
     def __init__(self) -> None:
         """Begin with none."""
         self.found: list[Problem] = []
+        self.documents: list[Path] = []
+        """The YAML files that were read so far."""
 
     def __len__(self) -> int:
         """How many were found."""

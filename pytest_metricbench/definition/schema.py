@@ -13,6 +13,7 @@ from pytest_metricbench.definition.expanding import LISTED
 from pytest_metricbench.definition.generated import FROM, GENERATE
 from pytest_metricbench.definition.ids import ID_LIMIT, ID_PATTERN
 from pytest_metricbench.definition.models import CaseForm, ExperimentForm
+from pytest_metricbench.executor_settings import SETTINGS
 from pytest_metricbench.generating.base import Generator
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -34,7 +35,7 @@ def experiment_schema(
         "tasks": list(dict.fromkeys(source for runner in ranked for source in runner.task_sources)),
         "mutants": list(dict.fromkeys(source for runner in ranked for source in runner.mutant_sources)),
     }
-    models: list[type[BaseModel]] = [ExperimentForm, CaseForm, *runners.values(), *systems.values()]
+    models: list[type[BaseModel]] = [ExperimentForm, CaseForm, *runners.values(), *systems.values(), *SETTINGS.values()]
     makers = dict(generators or {})
     names, definitions = _definitions([*models, *sources["tasks"], *sources["mutants"], *makers.values()])
     for key, found in sources.items():
@@ -43,7 +44,7 @@ def experiment_schema(
     if makers:
         form = definitions[names[CaseForm]]["properties"]
         form["mutants"] = _or_generated(form["mutants"], {key: names[cls] for key, cls in makers.items()}, definitions)
-    for kind, cls in [*runners.items(), *systems.items()]:
+    for kind, cls in [*runners.items(), *systems.items(), *SETTINGS.items()]:
         _require_kind(definitions[names[cls]], kind)
     for cls in systems.values():
         _add_id(definitions[names[cls]])
@@ -52,6 +53,13 @@ def experiment_schema(
     properties["runner"] = {
         "description": properties["runner"]["description"],
         "anyOf": [{"$ref": f"{_REF}{names[cls]}"} for _, cls in sorted(runners.items())],
+    }
+    properties["executor"] = {
+        "description": properties["executor"]["description"],
+        "anyOf": [
+            {"type": "string", "pattern": f"^({'|'.join(sorted(SETTINGS))})(:.+)?$"},
+            *({"$ref": f"{_REF}{names[cls]}"} for _, cls in sorted(SETTINGS.items())),
+        ],
     }
     properties["cases"]["items"] = {
         "anyOf": [

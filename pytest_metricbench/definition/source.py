@@ -33,7 +33,10 @@ def read_document(path: Path, problems: ProblemList) -> Document | None:
     Problems of single values are noted and the document is given nonetheless, so that more can be found in it.
     """
     data = file_content(path, problems)
-    return None if data is None else document_from(path, data, problems)
+    if data is None:
+        return None
+    problems.documents.append(path)
+    return document_from(path, data, problems)
 
 
 def document_from(path: Path, data: bytes, problems: ProblemList) -> Document | None:

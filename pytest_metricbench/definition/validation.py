@@ -12,6 +12,7 @@ from pytest_metricbench.definition.fields import annotation_at, known_keys
 from pytest_metricbench.definition.problems import KeyPath, ProblemList, joined
 from pytest_metricbench.definition.wording import described, in_words
 from pytest_metricbench.digests import canonical_json
+from pytest_metricbench.origins import whose
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -47,7 +48,8 @@ class Checker:
         except ValidationError as error:
             self._note(model, place, error)
         except Exception as error:  # code of a third party
-            said = f"{model.__module__}.{model.__qualname__} cannot check this: {type(error).__name__}: {error}"
+            who = f"{model.__module__}.{model.__qualname__}{whose(model)}"
+            said = f"{who} cannot check this: {type(error).__name__}: {error}"
             self.problems.add(place.problem(said))
         return None
 

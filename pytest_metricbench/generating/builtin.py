@@ -38,7 +38,7 @@ def known_makers(generators: Iterable[Iterable[Any]] = (), operators: Iterable[I
     classes = BUILTIN
     for cls in (cls for group in generators for cls in group):
         if not isinstance(cls, type) or not issubclass(cls, Generator):
-            raise MakerError(f"a hook gave {cls!r}; a subclass of Generator is expected")
+            raise MakerError(f"{cls!r} is no generator; a subclass of Generator is expected")
         where, origin = f"{cls.__module__}.{cls.__qualname__}", getattr(cls, "origin", None)
         if not isinstance(origin, str) or not _NAME.fullmatch(origin):
             raise MakerError(f'{where} names no origin; write origin: ClassVar[str] = "name"')
@@ -49,7 +49,7 @@ def known_makers(generators: Iterable[Iterable[Any]] = (), operators: Iterable[I
     known = dict(text_operators.BUILTIN)
     for operator in (operator for group in operators for operator in group):
         if not isinstance(operator, TextOperator):
-            raise MakerError(f"a hook gave {operator!r}; a TextOperator is expected")
+            raise MakerError(f"{operator!r} is no operator; a TextOperator is expected")
         if not _NAME.fullmatch(operator.name):
             raise MakerError(
                 f"the operator name {operator.name!r} is none: at most 40 letters, digits and - are allowed"

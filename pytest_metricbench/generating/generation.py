@@ -22,6 +22,7 @@ from pytest_metricbench.digests import canonical_json, digest_bytes, digest_valu
 from pytest_metricbench.generating.base import EQUAL, Context, Dropped, Generator, Proposal
 from pytest_metricbench.generating.diffs import changed_texts, params_diff, params_text, unified_diff, without_positions
 from pytest_metricbench.generating.texts import plain, read_text
+from pytest_metricbench.origins import whose
 from pytest_metricbench.sources import SourceError
 from pytest_metricbench.suite.patches import PatchError
 
@@ -153,7 +154,7 @@ class Generation:
 
     def _proposed(self, number: int, generator: Generator) -> Iterable[Proposal | Dropped]:
         """What a generator gives, checked; what it raises told as a problem of the file."""
-        who = f"{type(generator).__module__}.{type(generator).__qualname__}"
+        who = f"{type(generator).__module__}.{type(generator).__qualname__}{whose(type(generator))}"
         count = 0
         try:
             for proposal in generator.generate(self.context):

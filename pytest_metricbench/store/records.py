@@ -167,10 +167,11 @@ def _refuse_outside(files: Mapping[str, str]) -> None:
 
 def _refuse_impossible(record: AttemptRecord) -> None:
     """Refuse numbers that no run writes and that no analysis can work with."""
-    for name in ("duration", "time_limit"):
-        seconds = getattr(record, name)
-        if seconds is not None and not 0 <= seconds < math.inf:
-            raise RecordError(f"{name}: {seconds} is no number of seconds")
+    limit = record.time_limit
+    if not 0 <= record.duration < math.inf:
+        raise RecordError(f"duration: {record.duration} is no number of seconds")
+    if limit is not None and not 0 <= limit < math.inf:
+        raise RecordError(f"time_limit: {limit} is no number of seconds")
     for name, value in record.scores.items():
         if isinstance(value, int) and abs(value) > LARGEST_INT:
             raise RecordError(f"scores.{name}: the number is larger than 1e308")

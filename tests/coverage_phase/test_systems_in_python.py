@@ -169,7 +169,7 @@ def pytest_metricbench_coverage_systems():
     return [Words, Odd]
 """
 ODD = {
-    "float": "the system returned float; a Score is expected",
+    "float": "returned float; a Score is expected",
     "error": "the judge is out",
     "bug": "raised KeyError: 'nothing'",
     "exit": "raised SystemExit: 1",

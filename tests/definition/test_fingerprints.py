@@ -82,6 +82,8 @@ TABLE = [
     ("ExperimentForm", "attempts", "attempts", 3, NOTHING),
     ("ExperimentForm", "retries", "retries", 1, NOTHING),
     ("ExperimentForm", "controls", "controls", 2, NOTHING),
+    ("ExperimentForm", "items", "items", "task", NOTHING),
+    ("ExperimentForm", "executor", "executor", "threads:4", NOTHING),
     ("ExperimentForm", "budget", "budget", {"attempts": 9}, NOTHING),
     ("ExperimentForm", "runner", "runner.model", "large", ALL),
     ("ExperimentForm", "score", "score.pass_at_least", 0.5, NOTHING),

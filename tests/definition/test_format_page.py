@@ -15,9 +15,10 @@ from pytest_metricbench.generating.builtin import BUILTIN as GENERATORS
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "experiment.md").read_text("utf-8")
 KEYS_OF_KINDS = "".join(
-    (DOCS / name).read_text("utf-8") for name in ("harbor.md", "helix.md", "mutants.md", "suite.md")
+    (DOCS / name).read_text("utf-8")
+    for name in ("dask.md", "harbor.md", "helix.md", "mutants.md", "suite.md", "usage.md")
 )
-"""Pages that have the keys of a kind; the page of the format leads to them."""
+"""Pages that have the keys of a kind of runner, generator or executor; the page of the format leads to them."""
 SCHEMA = experiment_schema(runners.BUILTIN, coverage.BUILTIN, GENERATORS)
 KEYS = sorted({key for place in (SCHEMA, *SCHEMA["$defs"].values()) for key in place["properties"]})
 DEFAULTS = [

@@ -200,6 +200,22 @@ def test_what_a_source_refuses_is_told_at_its_key(desk):
     ]
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("shelf: set", "shelf: nowhere"), "holds no .txt file"),
+        (("kind: shelf", "kind: shlef"), "did you mean 'shelf'?"),
+    ],
+)
+def test_where_tasks_could_not_be_expanded_no_subset_is_said_to_be_wrong(desk, change, said):
+    text = SHELF.replace("{sizes: [1], per_size: 2}", "[{id: s, tasks: [a]}]")
+    assert desk.load(text).cases[0].subsets[0].tasks == ("a",)
+    (problem,) = desk.said(text.replace(*change))
+    assert said in problem
+    (problem,) = desk.said(text.replace("tasks: [a]", "tasks: [c]"))
+    assert "the case has no task 'c'" in problem
+
+
 def test_under_cached_only_the_lock_stands_for_what_is_gone(desk):
     write_lock(desk.load(SHELF).lock)
     for path in (desk.path / "set").iterdir():

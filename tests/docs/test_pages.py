@@ -4,60 +4,17 @@ import re
 from pathlib import Path
 
 import pytest
+from block_lab import pages
 
 from pytest_metricbench import analyze, load_experiment, measure_coverage, open_store
 
 ROOT = Path(__file__).parents[2]
-
-EXPERIMENT = """\
-metricbench: 1
-name: echo
-attempts: 2
-{shown}
-cases:
-  - id: shop
-    description: Echoes.
-    tasks:
-      - {{id: refund, params: {{words: refund please, worth: 2}}}}
-      - {{id: greeting, params: {{words: hello, worth: 2}}}}
-    mutants:
-      - {{id: crashes, description: Crashes., params: {{crash: true}}}}
-    subsets:
-      - {{id: one, tasks: [refund]}}
-"""
 
 
 def blocks(page: str, language: str) -> list[str]:
     """The fenced blocks of a page in one language."""
     text = (ROOT / page).read_text("utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
-
-
-@pytest.fixture
-def shown_runner(pytester):
-    """A folder with the runner and the coverage system of docs/extending.md, and an experiment that uses them."""
-    (conftest,) = blocks("docs/extending.md", "python")
-    (shown,) = blocks("docs/extending.md", "yaml")
-    (pytester.path / "conftest.py").write_text(conftest)
-    (pytester.path / "experiment.yml").write_text(EXPERIMENT.format(shown=shown))
-    return pytester
-
-
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_a_runner_and_a_coverage_system_in_a_conftest(shown_runner, workers):
-    result = shown_runner.runpytest_subprocess("experiment.yml", "-v", *workers)
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["*experiment.yml::shop::coverage::words?pool?*"])
-    assert result.parseoutcomes() == {"passed": 6, "died": 4}
-    assert len(blocks("docs/extending.md", "python")[0].splitlines()) < 60
-
-
-def test_a_misspelt_field_of_such_a_runner_is_told_with_its_place(shown_runner):
-    path = shown_runner.path / "experiment.yml"
-    path.write_text(path.read_text().replace("factor:", "facter:"))
-    result = shown_runner.runpytest_subprocess("experiment.yml")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*experiment.yml:4:*runner.facter*did you mean 'factor'*"])
 
 
 def test_the_readmes_experiment_is_one(tmp_path):
@@ -79,23 +36,23 @@ def test_every_option_is_on_the_usage_page(pytester):
     assert set(re.findall(r"`(--metricbench-[a-z-]+)", page)) <= options
 
 
-def test_the_stages_as_the_usage_page_shows_them(shown_runner, monkeypatch):
+def test_the_stages_as_the_usage_page_shows_them(pytester, monkeypatch):
     text = (ROOT / "docs/usage.md").read_text("utf-8")
     assert "from pytest_metricbench import load_experiment, open_store, measure_coverage, analyze" in text
-    (shown_runner.path / "agent.py").write_text("def run(request):\n    return 1\n")
-    path = shown_runner.path / "plain.experiment.yml"
+    (pytester.path / "agent.py").write_text("def run(request):\n    return 1\n")
+    path = pytester.path / "plain.experiment.yml"
     path.write_text(
         "metricbench: 1\nname: plain\nrunner: {kind: python, agent: 'agent:run'}\n"
         "cases: [{id: c, description: d, tasks: [{id: t}]}]\n"
     )
-    assert shown_runner.runpytest_subprocess(path.name).ret == 0
+    assert pytester.runpytest_subprocess(path.name).ret == 0
     experiment = load_experiment(path)
-    store = open_store(shown_runner.path / ".metricbench/plain")
+    store = open_store(pytester.path / ".metricbench/plain")
     assert measure_coverage(experiment, store) == {}
     assert analyze(experiment, store).counts.passed == 1
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
+@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in pages()])
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text("utf-8")
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)

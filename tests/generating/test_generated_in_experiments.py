@@ -15,6 +15,7 @@ from pytest_metricbench.definition.lock import _block, _holds_lines
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.generating.base import Generator, Makers, Proposal, TextChange, TextOperator
 from pytest_metricbench.generating.builtin import MakerError, known_makers
+from pytest_metricbench.origins import origin_of
 from pytest_metricbench.sources import CaseSource
 
 ORIGINS = ", ".join(sorted(known_makers().generators))
@@ -431,17 +432,18 @@ def test_a_generator_that_fails_is_named(bench):
         def generate(self, context):
             raise RuntimeError("boom")
 
+    shown = origin_of(Broken)
     for where, message in (
         (
             "bound",
-            "test_generated_in_experiments.test_a_generator_that_fails_is_named.<locals>.Broken cannot check "
-            "this: RuntimeError: boom",
+            f"test_generated_in_experiments.test_a_generator_that_fails_is_named.<locals>.Broken of {shown} cannot "
+            "check this: RuntimeError: boom",
         ),
-        ("state", "a generator cannot say what it depends on: RuntimeError: boom"),
+        ("state", f"Broken of {shown} cannot say what it depends on: RuntimeError: boom"),
         (
             "generate",
-            "test_generated_in_experiments.test_a_generator_that_fails_is_named.<locals>.Broken cannot generate: "
-            "RuntimeError: boom",
+            f"test_generated_in_experiments.test_a_generator_that_fails_is_named.<locals>.Broken of {shown} cannot "
+            "generate: RuntimeError: boom",
         ),
     ):
         (problem,) = bench.problems(
@@ -459,10 +461,10 @@ def test_what_is_no_generator_or_has_no_free_name_is_refused():
         origin: ClassVar[str] = "text"
 
     for groups, message in (
-        (([[int]], []), "a hook gave <class 'int'>; a subclass of Generator is expected"),
+        (([[int]], []), "<class 'int'> is no generator; a subclass of Generator is expected"),
         (([[Nameless]], []), 'names no origin; write origin: ClassVar[str] = "name"'),
         (([[Taken]], []), "is taken by pytest_metricbench.generating.text.TextGenerator; rename one"),
-        (([], [["x"]]), "a hook gave 'x'; a TextOperator is expected"),
+        (([], [["x"]]), "'x' is no operator; a TextOperator is expected"),
         (
             ([], [[TextOperator("a b", iter)]]),
             "the operator name 'a b' is none: at most 40 letters, digits and - are allowed",

@@ -155,7 +155,8 @@ def test_a_hook_that_gives_no_generator_is_told(shop):
     (shop.path / "conftest.py").write_text("def pytest_metricbench_generators():\n    return [int]\n")
     result = run(shop)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*metricbench: a hook gave <class 'int'>; a subclass of Generator is expected*"])
+    message = "the hook pytest_metricbench_generators of conftest.py: <class 'int'> is no generator; a subclass of"
+    result.stderr.fnmatch_lines([f"*metricbench: {message} Generator *"])
 
 
 # ---------------------------------------------------------------- the example

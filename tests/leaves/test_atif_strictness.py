@@ -366,8 +366,20 @@ def one_argument(write: Callable[[str], object], size: int) -> int:
     return 1
 
 
+LONG = pytest.mark.benchmark
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("fill", "size"), [(many_steps, 200), (one_answer, 200), (one_argument, 60)])
+@pytest.mark.parametrize(
+    ("fill", "size"),
+    [
+        (many_steps, 60),
+        (one_answer, 60),
+        (one_argument, 60),
+        pytest.param(many_steps, 200, marks=LONG),
+        pytest.param(one_answer, 200, marks=LONG),
+    ],
+)
 def test_a_trace_of_two_hundred_megabytes_is_read_in_bounded_memory(
     tmp_path: Path, fill: Callable[[Callable[[str], object], int], int], size: int
 ) -> None:

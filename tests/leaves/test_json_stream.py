@@ -218,6 +218,7 @@ class Endless(io.RawIOBase):
 
 
 @pytest.mark.slow
+@pytest.mark.benchmark
 @pytest.mark.parametrize(
     ("begin", "middle", "end"),
     [

@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from pytest_metricbench.sharding import Shard, read_durations, shards
 from pytest_metricbench.store.journal import StoreError
 
-KEYS = [("c", variant, f"t{task}", slot) for variant in ("baseline", "m") for task in range(20) for slot in (1, 2, 3)]
+NAMES = [("c", variant, f"t{task}", slot) for variant in ("baseline", "m") for task in range(20) for slot in (1, 2, 3)]
+
+
+KEYS = {name: (name,) for name in NAMES}
+"""Items that are one attempt each."""
 
 
 @pytest.mark.parametrize(("text", "expected"), [("1/1", Shard(1, 1)), ("2/5", Shard(2, 5)), ("10/10", Shard(10, 10))])
@@ -21,9 +25,9 @@ def test_no_shard(text):
         Shard.parse(text)
 
 
-@given(st.integers(1, 9), st.permutations(KEYS))
-def test_a_balanced_partition_whatever_the_order(count, keys):
-    dealt = shards(keys, count, {})
+@given(st.integers(1, 9), st.permutations(NAMES))
+def test_a_balanced_partition_whatever_the_order(count, names):
+    dealt = shards({name: (name,) for name in names}, count, {})
     assert dealt == shards(KEYS, count, {})
     sizes = Counter(dealt.values())
     assert set(sizes) == set(range(1, count + 1))
@@ -38,13 +42,28 @@ def test_shards_stay_what_they_are():
 
 
 def test_durations_balance_the_work(record):
-    known = {key: record(key[2], key[3], variant=key[1], duration=100.0 if key[2] == "t0" else 1.0) for key in KEYS}
+    known = {key: record(key[2], key[3], variant=key[1], duration=100.0 if key[2] == "t0" else 1.0) for key in NAMES}
     dealt = shards(KEYS, 3, known)
     loads = Counter()
     for key, number in dealt.items():
         loads[number] += known[key].duration
     assert max(loads.values()) - min(loads.values()) <= 1
-    assert shards(list(reversed(KEYS)), 3, known) == dealt
+    assert shards({name: (name,) for name in reversed(NAMES)}, 3, known) == dealt
+
+
+@pytest.mark.parametrize("parts", [2, 3], ids=["variant", "task"])
+def test_items_of_several_attempts_are_dealt_whole_and_balanced(record, parts):
+    groups = {}
+    for key in NAMES:
+        groups.setdefault(key[:parts], []).append(key)
+    known = {key: record(key[2], key[3], variant=key[1], duration=100.0 if key[2] == "t0" else 1.0) for key in NAMES}
+    dealt = shards(groups, 2, known)
+    assert set(dealt) == set(groups)
+    loads = Counter()
+    for name, number in dealt.items():
+        loads[number] += sum(known[key].duration for key in groups[name])
+    assert max(loads.values()) - min(loads.values()) <= (3 if parts == 3 else 0)
+    assert set(shards(groups, 2, {}).values()) == {1, 2}
 
 
 def test_read_durations(filled, record):

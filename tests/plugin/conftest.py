@@ -1,14 +1,17 @@
 """Fixtures of the plugin's integration tests."""
 
 import sys
+from contextlib import suppress
 
 import pytest
 from plugin_lab import Lab
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
 import pytest_metricbench.opening
-import pytest_metricbench.scheduling
-import pytest_metricbench.session  # noqa: F401
+import pytest_metricbench.session
+
+with suppress(ImportError):  # without pytest-xdist
+    import pytest_metricbench.scheduling  # noqa: F401
 
 
 @pytest.fixture

@@ -64,6 +64,7 @@ def test_another_suffix_is_not_ours(lab):
     assert lab.run("experiment.json").ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.skipif(pytest.version_tuple < (9,), reason="pytest 8 collects only the file, of any kind")
 def test_a_file_named_beside_its_folder(lab, workers):
     lab.make()
     lab.make("mine.yml", name="mine")

@@ -93,6 +93,21 @@ def counts(seen: list[str]) -> list[int]:
     return [int(found[1]) for line in seen if (found := SAID.search(line))]
 
 
+@pytest.mark.parametrize("args", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
+def test_inside_items_of_several_attempts(lab, args):
+    """It counts attempts, and in this process goes on between two attempts of an item."""
+    outcomes = {"no-pay::pay": "m", "quiet::find": "u"}
+    lab.make(items="variant", agent=PRICED, case={"tasks": SLOW_TASKS}, outcomes=outcomes)
+    lab.write("conftest.py", "import pytest_metricbench.groups\n\npytest_metricbench.groups.SEND_EVERY = 0.0\n")
+    status, seen, final = watch(lab, "experiment.yml", *args)
+    assert status == pytest.ExitCode.TESTS_FAILED, final
+    shown = counts(seen)
+    assert shown == sorted(shown)
+    assert len(set(shown) - {0, 6, 12}) >= 5, seen
+    assert any(re.search(r"/18.*, [12] failed, ", line) for line in seen), seen
+    assert not any("/18" in line or "to go" in line for line in final), final
+
+
 @pytest.mark.parametrize("args", [[], ["-v"], ["-n2"], ["-n2", "-v"]], ids=" ".join)
 def test_it_goes_on_and_leaves_nothing_behind(lab, args):
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS}, outcomes={"no-pay::pay": "m", "quiet::find": "u"})

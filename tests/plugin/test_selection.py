@@ -62,7 +62,7 @@ def test_an_unknown_node_id_is_a_usage_error(lab, below):
     lab.make()
     result = lab.run(f"experiment.yml::{below}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: not found: *"])
+    result.stderr.fnmatch_lines([f"ERROR: experiment.yml::{below.replace('[', '[[]')}: *"])
     assert lab.calls() == []
 
 

@@ -175,18 +175,21 @@ def test_kinds_do_not_reach_beyond_their_folder(lab, workers):
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("def pytest_metricbench_runners(): return [int]", "*a hook gave <class 'int'>; a subclass of Runner is *"),
+        (
+            "def pytest_metricbench_runners(): return [int]",
+            "*hook pytest_metricbench_runners of conftest.py gave <class 'int'>; a subclass of Runner is *",
+        ),
         (
             "from pytest_metricbench import Runner\n"
             "class Mine(Runner):\n    kind: str\n    def run(self, request, workspace): ...\n"
             "def pytest_metricbench_runners(): return [Mine]",
-            "*Mine names no kind; *",
+            "*conftest.py gave Mine, which names no kind; *",
         ),
         (
             "from typing import Literal\nfrom pytest_metricbench import Runner\n"
             "class Mine(Runner):\n    kind: Literal['python'] = 'python'\n    def run(self, request, workspace): ...\n"
             "def pytest_metricbench_runners(): return [Mine]",
-            "*the kind 'python' of *Mine is taken by *PythonRunner; rename one",
+            "*conftest.py gave Mine the kind 'python', which is taken by *PythonRunner; rename one",
         ),
     ],
     ids=["no-runner", "no-kind", "taken"],

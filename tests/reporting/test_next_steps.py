@@ -48,6 +48,14 @@ def test_too_few_attempts_for_the_rule() -> None:
     )
 
 
+def test_a_control_that_is_killed_asks_for_more_attempts_there() -> None:
+    variants = {"baseline": rows(b=[1, 1]), "m": rows(a=[0, 0], b=[0, 0], c=[0, 0]), "copy": rows(b=[0, 0])}
+    table = CaseTable(variants, controls=["copy"])
+    assert steps(table) == ["ask for more attempts at task b: it kills the control copy, by luck"]
+    first, *_ = steps({"one": table, "two": table})
+    assert first.startswith("ask for more attempts at task b of one: ")
+
+
 def test_enough_attempts_are_not_asked_for() -> None:
     variants = {"baseline": {task: [1] * 5 for task in TASKS}, "m": {task: [0] * 5 for task in TASKS}}
     assert steps(CaseTable(variants), rule=KillRule("fisher", alpha=0.05)) == []

@@ -14,6 +14,8 @@ from xdist_simulation import Config, World
 
 from pytest_metricbench.scheduling import ExperimentScheduling, Slot
 
+pytestmark = pytest.mark.benchmark
+
 MICROSECOND = 1e-6
 
 

@@ -1,0 +1,16 @@
+"""The scripts that make pages of the documentation are no part of the package."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="session")
+def scripts():
+    """The folder of the documentation is on the import path, as when its scripts are run."""
+    sys.path.insert(0, str(DOCS))
+    yield DOCS
+    sys.path.remove(str(DOCS))
