@@ -160,7 +160,11 @@ def test_an_archive_that_begins_with_something_else(workspace: Path) -> None:
         unpack(packed(("workspace/a", b""), report=None), workspace)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"\x1f\x8b", gzip.compress(b""), gzip.compress(b"x" * 2000)])
+@pytest.mark.parametrize(  # with ids: a compressed text holds the time at which it was made
+    "content",
+    [b"", b"{}", b"\x1f\x8b", gzip.compress(b""), gzip.compress(b"x" * 2000)],
+    ids=["empty", "json", "cut off", "of nothing", "of something else"],
+)
 def test_what_is_no_archive(workspace: Path, content: bytes) -> None:
     with pytest.raises(ResultError):
         unpack(io.BytesIO(content), workspace)
