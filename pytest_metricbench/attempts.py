@@ -16,6 +16,7 @@ from typing import Final, Literal
 from pytest_metricbench.ahead import Ahead, Begun, Planned
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import (
+    PHASE_OF_END,
     AttemptError,
     AttemptKey,
     AttemptRecord,
@@ -321,6 +322,7 @@ class Attempts:
             return Outcome.unmeasured(type(error).__name__, message, phase), False
         except BaseException as error:  # pytest's own exceptions are of this kind
             raised = "".join(traceback.format_exception_only(error)).strip()
+            phase = getattr(error, PHASE_OF_END, phase)
             return Outcome.unmeasured(type(error).__name__, f"the attempt was ended by {raised}", phase), True
 
     def _checked(self, outcome: Outcome, task: Task) -> Outcome:

@@ -23,6 +23,7 @@ from pytest_metricbench.measuring import (
     PlannedRequest,
 )
 from pytest_metricbench.naming import ItemNames
+from pytest_metricbench.stops import StopNote
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.reading import read_store
 
@@ -63,9 +64,13 @@ class Bench:
         """Notes that an attempt of a group was not started, and the limit that was reached; set likewise."""
         self.elsewhere: Callable[[Planned], Performed] | None = None
         """Waits for an attempt that an executor makes; set where one makes the attempts of this process."""
+        self.ended_elsewhere: Callable[[AttemptKey], bool] | None = None
+        """Whether an attempt that an executor makes has ended and not been asked for; set likewise."""
         self.cached: Final = cached
         self.executor: Final = executor
         self.retry_died: Final = retry_died
+        self._read: dict[AttemptKey, AttemptRecord] | None = None
+        """The store's attempts where another process writes it, with what :meth:`remember` added."""
 
     @property
     def budget(self) -> Budget | None:
@@ -77,6 +82,11 @@ class Bench:
         """What says whether another attempt may start; None where nothing limits it."""
         is_limited = self.budget is not None and self.budget.limits
         return Allowance(self.layout.root / "budget") if is_limited else None
+
+    @property
+    def stop_note(self) -> StopNote:
+        """What tells every process of a run that it stops."""
+        return StopNote(self.layout.root / "stopped")
 
     @cached_property
     def names(self) -> ItemNames:
@@ -147,9 +157,17 @@ class Bench:
         if "attempts" in self.__dict__:
             self.attempts.close()
 
+    def remember(self, record: AttemptRecord) -> None:
+        """Take an attempt that this process made for one of the store, should something run its item again.
+
+        Where this process writes the store, that knows it already; a worker reads it once.
+        """
+        if self._read is not None:
+            self._read[record.key] = record
+
     def _stored(self) -> Mapping[AttemptKey, AttemptRecord]:
         if self.stored is None:
-            self.stored = read_store(self.layout.root).attempts
+            self.stored = self._read = dict(read_store(self.layout.root).attempts)
         return self.stored
 
 

@@ -22,6 +22,8 @@ Json: TypeAlias = Any
 
 OutcomeKind: TypeAlias = Literal["scored", "died", "unmeasured", "not_reached", "not_needed"]
 Phase: TypeAlias = Literal["setup", "agent", "verifier", "contract"]
+PHASE_OF_END: Final = "metricbench_phase"
+"""The attribute of an exception from outside, as pytest-timeout's is, that says which phase it ended; else set-up."""
 OutputKind: TypeAlias = Literal["continuous", "discrete", "boolean", "label", "measurement"]
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]

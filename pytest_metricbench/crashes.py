@@ -15,19 +15,21 @@ _CRASHED = "WorkerCrashed"
 
 def crash_to_wire(bench: Bench, keys: Sequence[AttemptKey], message: str) -> str:
     """What is known of the attempts of an item whose process died under it: what the store has, else nothing."""
+    parts = tuple(_crashed(bench, key, message) for key in keys)
     if bench.experiment.items == "attempt":
-        (key,) = keys
-        return to_wire("unmeasured", [unmeasured_record(bench, key, _CRASHED, message)])
-    parts = []
-    for key in keys:
-        case = bench.experiment.case(key[0])
-        variant = next(variant for variant in case.variants if variant.id == key[1])
-        task = next(task for task in case.tasks if task.id == key[2])
-        kept = bench.attempts.reusable(case, variant, task, key[3])
-        policy = policy_at(bench.experiment.score, task)
-        new = () if kept is not None else (unmeasured_record(bench, key, _CRASHED, message),)
-        parts.append(Part(key[2], key[3], "unmeasured" if kept is None else status(policy, kept), new))
-    return group_to_wire(GroupMessage("unmeasured", tuple(parts), ()))
+        (part,) = parts
+        return to_wire(part.status, part.records)
+    return group_to_wire(GroupMessage("unmeasured", parts, ()))
+
+
+def _crashed(bench: Bench, key: AttemptKey, message: str) -> Part:
+    case = bench.experiment.case(key[0])
+    variant = next(variant for variant in case.variants if variant.id == key[1])
+    task = next(task for task in case.tasks if task.id == key[2])
+    kept = bench.attempts.reusable(case, variant, task, key[3])
+    if kept is not None:
+        return Part(key[2], key[3], status(policy_at(bench.experiment.score, task), kept), ())
+    return Part(key[2], key[3], "unmeasured", (unmeasured_record(bench, key, _CRASHED, message),))
 
 
 def unmeasured_record(bench: Bench, key: AttemptKey, kind: str, message: str) -> AttemptRecord:

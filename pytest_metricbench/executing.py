@@ -51,7 +51,9 @@ class Executing:
         for bench in benches:
             if bench.executor is not None and not bench.cached:
                 self._dispatchers[bench.executor].serve(bench)
-        ours = [item for item in items if isinstance(item, ExperimentItem)] if self._dispatchers else []
+        ours: list[ExperimentItem] = []
+        if self._dispatchers:  # what may be skipped is not paid for before its turn
+            ours = [item for item in items if isinstance(item, ExperimentItem) and not item.may_be_skipped]
         for dispatcher in self._dispatchers.values():
             served = (item for item in ours if dispatcher.serves(item.bench))
             dispatcher.expect((item.bench, planned) for item in served for planned in item.planned)

@@ -115,7 +115,9 @@ def check_answers(experiment: Experiment) -> None:
     for name, ask, expected, words in asked:
         try:
             answer = ask()
-        except Exception as error:
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
             raised = "".join(traceback.format_exception_only(error)).strip()
             raise ExtensionError(f"{who}: {name} raised {raised}; mend it{_line_of(error)}") from None
         if not isinstance(answer, expected):
@@ -143,7 +145,9 @@ def _given(hooks: Any, name: str) -> Iterator[tuple[str, Any]]:
             given = implementation.function()
             is_group = given is None or (isinstance(given, Iterable) and not isinstance(given, str | bytes | type))
             entries = list(given or ()) if is_group else []  # a generator raises only now
-        except Exception as error:
+        except BaseException as error:  # pytest.skip and sys.exit too
+            if isinstance(error, KeyboardInterrupt):
+                raise
             raised = "".join(traceback.format_exception_only(error)).strip()
             name_of_plugin = str(implementation.plugin_name)
             leave_out = "" if name_of_plugin.endswith(".py") else f", or leave the plugin out: -p no:{name_of_plugin}"
@@ -157,7 +161,7 @@ def _named(plugin: object) -> str:
     return origin_of(plugin) or "pytest-metricbench"
 
 
-def _line_of(error: Exception) -> str:
+def _line_of(error: BaseException) -> str:
     """Where an exception was raised, as the end of "mend it"."""
     frames = traceback.extract_tb(error.__traceback__)
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if len(frames) > 1 else ""

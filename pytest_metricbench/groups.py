@@ -4,7 +4,6 @@ What pytest does for an item costs more than an attempt that returns at once; an
 can select, stop before or send to another process. The experiment's ``items`` chooses.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from pytest_metricbench.items import SO_FAR, Ended, ExperimentItem, Surroundings
 from pytest_metricbench.reporting.junit import attempt_properties, group_properties
 from pytest_metricbench.reporting.layout import counted
 from pytest_metricbench.reporting.words import GroupUnit, group_word
+from pytest_metricbench.stops import RunStoppedError
 from pytest_metricbench.wire import GroupMessage, LeftPart, Part, group_to_wire
 
 MOST_SHOWN: Final = 10
@@ -65,6 +65,8 @@ class SoFar:
     """Not started, and the limit of the budget that was reached."""
     problems: list[tuple[AttemptKey, str]] = field(default_factory=list)
     """Attempts about which nothing is known, and why, the first line in short."""
+    never: int = 0
+    """Not started since the run stops for a reason that is not of this group."""
     sent: int = 0
     """How many of those that ended the controller knows already."""
     sent_at: float = field(default_factory=monotonic)
@@ -102,47 +104,72 @@ class GroupItem(ExperimentItem):
 
         Raises:
             GroupUnmeasuredError: something could not be measured.
-            Skipped: pytest's own, for a group of which attempts are left for the next run.
+            Skipped: pytest's own, for a group of which attempts are left for the next run, or not started since this
+                one stops.
         """
         self.learned = None
         if self.has_junit:
             self.user_properties[:] = group_properties(self._name)
         so_far = SoFar()
         try:
-            self._make_all(so_far)
+            stopped = self._make_all(so_far)
         finally:
             self._learn(so_far)
         if so_far.problems:
             raise GroupUnmeasuredError(self._message(so_far))
+        total = counted(len(self.keys), "attempt")
+        if stopped:
+            reason = f"{so_far.never:,} of {total} not started: {stopped}"
+            raise pytest.skip.Exception(reason, _use_item_location=True)
         if so_far.left:
-            reached, count, total = so_far.left[0][1], len(so_far.left), len(self.keys)
-            part = f"{count:,} of {counted(total, 'attempt')}"
-            reason = f"{part} left for the next run: the budget of {reached} was reached"
+            part = f"{len(so_far.left):,} of {total}"
+            reason = f"{part} left for the next run: the budget of {so_far.left[0][1]} was reached"
             raise pytest.skip.Exception(reason, _use_item_location=True)
 
-    def _make_all(self, so_far: SoFar) -> None:
-        waiting = deque(self.planned)
-        while waiting:
-            this = waiting.popleft()
+    def _make_all(self, so_far: SoFar) -> str:
+        """Make the attempts; gives why the run stops where that has nothing to do with this group."""
+        waiting, stopped = self.planned, ""
+        for index, this in enumerate(waiting):
+            if stopped and not self._has_ended(this):
+                how = "not started" if self.bench.elsewhere is None else "not waited for"
+                so_far.problems.append((this.key, f"{how}: {stopped}"))
+                continue
             try:
-                ended = make(self.bench, this)
-            except BudgetReachedError as reached:
-                so_far.left.append((this.key, str(reached)))
-                if self.bench.leave is not None:
-                    self.bench.leave(this.key, str(reached))
-                continue
-            except (NotCachedError, AllowanceError, ExecutorError) as error:
-                so_far.problems.append((this.key, f"not measured: {error}"))
-                continue
-            so_far.ended.append((this.key, ended))
-            if self.has_junit:
-                self.user_properties += attempt_properties(ended.record, ended.status, self._prefix(this.key))
-            if ended.status == "unmeasured":
-                so_far.problems.append((this.key, self._why(ended.record)))
-            self._send(so_far)
-            if stopped := self._stops(so_far, ended):
-                so_far.problems += [(never.key, f"not started: {stopped}") for never in waiting]
-                return
+                ended = self._make(so_far, this)
+            except RunStoppedError as error:
+                if so_far.problems:
+                    so_far.problems += [(never.key, f"not started: {error}") for never in waiting[index:]]
+                    return ""
+                so_far.never = len(waiting) - index
+                return str(error)
+            if ended is not None:
+                stopped = stopped or self._stops(so_far, ended)
+        return ""
+
+    def _make(self, so_far: SoFar, this: Planned) -> Ended | None:
+        """Make an attempt and note what became of it; None where it did not come to that."""
+        try:
+            ended = make(self.bench, this)
+        except BudgetReachedError as reached:
+            so_far.left.append((this.key, str(reached)))
+            if self.bench.leave is not None:
+                self.bench.leave(this.key, str(reached))
+            return None
+        except (NotCachedError, AllowanceError, ExecutorError) as error:
+            so_far.problems.append((this.key, f"not measured: {error}"))
+            return None
+        so_far.ended.append((this.key, ended))
+        if self.has_junit:
+            self.user_properties += attempt_properties(ended.record, ended.status, self._prefix(this.key))
+        if ended.status == "unmeasured":
+            so_far.problems.append((this.key, self._why(ended.record)))
+        self._send(so_far)
+        return ended
+
+    def _has_ended(self, this: Planned) -> bool:
+        """Whether an executor has the answer, so that nothing has to be started or waited for."""
+        ended = self.bench.ended_elsewhere
+        return ended is not None and ended(this.key)
 
     def _stops(self, so_far: SoFar, last: Ended) -> str:
         """Why no further attempt is to start; empty where nothing is against it."""
@@ -173,11 +200,15 @@ class GroupItem(ExperimentItem):
         return f"attempt.{key[3]}." if self._unit == "task" else f"{key[2]}.{key[3]}."
 
     def _learn(self, so_far: SoFar) -> None:
+        lacks = so_far.lacks(len(self.keys))
+        if lacks:  # should something run the item again, what it has is not made again
+            for _, ended in so_far.ended:
+                self.bench.remember(ended.record)
         word = group_word(
             self._unit,
             [ended.status for _, ended in so_far.ended],
             is_reused=all(not ended.new for _, ended in so_far.ended),
-            lacks=so_far.lacks(len(self.keys)),
+            lacks=lacks,
             left=bool(so_far.left),
         )
         if self.has_junit:
@@ -188,12 +219,18 @@ class GroupItem(ExperimentItem):
         left = tuple(LeftPart(key[2], key[3], reached) for key, reached in so_far.left)
         self.learned = group_to_wire(GroupMessage(word, _unsent(so_far), left))
 
+    @property
+    def _send_every(self) -> float:
+        """Seconds; what attempts cost is heeded by the process that is told of them."""
+        budget = self.bench.budget
+        return SEND_EVERY if budget is None or budget.cost is None else 0.0
+
     def _send(self, so_far: SoFar) -> None:
         """Send what has ended to the process that keeps the store, from time to time; the item goes on.
 
         It travels on a report that says nothing to anybody else: set-up has passed.
         """
-        if self.bench.deliver is not None or monotonic() - so_far.sent_at < SEND_EVERY:
+        if self.bench.deliver is not None or monotonic() - so_far.sent_at < self._send_every:
             return
         report = pytest.TestReport(self.nodeid, self.location, {}, "passed", None, "setup")
         setattr(report, SO_FAR, group_to_wire(GroupMessage("unmeasured", _unsent(so_far), ())))

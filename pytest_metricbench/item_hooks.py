@@ -1,5 +1,6 @@
 """What is done about the items of a session in any process: shards, what goes on their reports, what comes next."""
 
+import sys
 from collections.abc import Generator, Iterable
 from typing import Final
 
@@ -38,6 +39,11 @@ class ItemReports:
             items[:] = [item for item in items if item not in gone]
             self._config.hook.pytest_deselected(items=others)
 
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Have each item call the hooks of its own folder: a ``conftest.py`` of another one may have come after it."""
+        for shared in {item.shared for item in session.items if isinstance(item, ExperimentItem)}:
+            shared.collected()
+
     def pytest_sessionfinish(self) -> None:
         """End what was begun before its turn and never asked for."""
         for bench in benches(self._config):
@@ -49,6 +55,8 @@ class ItemReports:
                 if (reporter := self._config.pluginmanager.get_plugin("terminalreporter")) is not None:
                     reporter.ensure_newline()
                     reporter.write_line(f"metricbench: {problem}", yellow=True)
+                else:  # a worker, which has no other way to its user
+                    print(f"metricbench: {problem}", file=sys.stderr)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -89,7 +97,7 @@ class ComingAttempts:
     def _expect(self, items: Iterable[pytest.Item]) -> None:
         planned: dict[Bench, list[Planned]] = {}
         for item in items:
-            if isinstance(item, ExperimentItem) and item.bench.experiment.runner.ahead:
+            if isinstance(item, ExperimentItem) and item.bench.experiment.runner.ahead and not item.may_be_skipped:
                 planned.setdefault(item.bench, []).extend(item.planned)
         for bench, attempts in planned.items():
             bench.expect(attempts)

@@ -22,6 +22,7 @@ from pytest_metricbench.definition.experiment import Case, Task, Variant
 from pytest_metricbench.definition.scoring import Status, policy_at, status
 from pytest_metricbench.executors.base import ExecutorError
 from pytest_metricbench.reporting.junit import attempt_properties, identity_properties
+from pytest_metricbench.stops import RunStoppedError
 from pytest_metricbench.wire import to_wire
 
 LEARNED: Final = "metricbench"
@@ -52,10 +53,14 @@ class Surroundings:
         self.bench: Final = bench
         self.above: Final[list[Any]] = collector.listchain()
         self.nearest_first: Final[list[Any]] = self.above[::-1]
-        self.hooks: Final = collector.ihook
+        self.hooks: Any = collector.ihook
         self.keywords: Final[dict[str, Any]] = dict(collector.keywords)
         self.file: str | None = None
         """The experiment file as reports name it; known when the first item was asked."""
+
+    def collected(self) -> None:
+        """All is collected: take the hooks anew, without those of other folders that were loaded since."""
+        self.hooks = self.above[-1].ihook
 
 
 class ExperimentItem(pytest.Item):
@@ -72,6 +77,11 @@ class ExperimentItem(pytest.Item):
         super().__init__(**kwargs)
         self.keywords = {**shared.keywords, self.name: True}
         self.learned: str | None = None
+
+    @property
+    def shared(self) -> Surroundings:
+        """What it shares with the other items of its collector."""
+        return self._shared
 
     @property
     def bench(self) -> Bench:
@@ -92,6 +102,11 @@ class ExperimentItem(pytest.Item):
     @abstractmethod
     def planned(self) -> Sequence[Planned]:
         """Its attempts, likewise."""
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether a mark may keep pytest from running it, so that none of it must begin before its turn."""
+        return any(_may_skip(mark) for mark in self.iter_markers())
 
     @property
     def has_junit(self) -> bool:
@@ -130,6 +145,13 @@ class ExperimentItem(pytest.Item):
         """The file, the line (from 0) of what it is about, and the item in words."""
 
 
+def _may_skip(mark: pytest.Mark) -> bool:
+    if mark.name == "skipif":
+        conditions = (mark.kwargs["condition"],) if "condition" in mark.kwargs else mark.args
+        return not conditions or any(condition is not False for condition in conditions)  # a text is code
+    return mark.name == "skip" or (mark.name == "xfail" and mark.kwargs.get("run") is False)
+
+
 # ---------------------------------------------------------------- one attempt
 
 
@@ -159,7 +181,10 @@ def make(bench: Bench, planned: Planned) -> Ended:
         BudgetReachedError: it would have to be made, and the budget of this run is spent.
         AllowanceError: nobody knows what of the budget is left.
         NotCachedError: it would have to be made, and nothing may.
+        RunStoppedError: this is a worker, and the run stops.
     """
+    if bench.deliver is None and (why := bench.stop_note.read()):
+        raise RunStoppedError(why)
     performed: Performed = bench.perform(planned.case, planned.variant, planned.task, planned.slot)
     became = status(policy_at(bench.experiment.score, planned.task), performed.record)
     word = None if bench.deliver is None else bench.deliver(planned.key, performed, became)
@@ -213,7 +238,7 @@ class AttemptItem(ExperimentItem):
             AttemptUnmeasuredError: nothing is known about it.
             NotCachedError: it would have to run, and nothing may.
             AllowanceError: nobody knows whether the budget allows it.
-            Skipped: pytest's own, for an attempt that is left for the next run.
+            Skipped: pytest's own, for an attempt that is left for the next run, or not started since this one stops.
         """
         self.learned = None
         (planned,) = self.planned
@@ -228,10 +253,13 @@ class AttemptItem(ExperimentItem):
                 self.user_properties.append(("outcome", LEFT))
             reason = f"the budget of {reached} was reached: left for the next run"
             raise pytest.skip.Exception(reason, _use_item_location=True) from None
+        except RunStoppedError as stopped:
+            raise pytest.skip.Exception(f"not started: {stopped}", _use_item_location=True) from None
         self.learned = to_wire(ended.status, ended.new) if ended.word is None else ended.word
         if has_junit:
             self.user_properties += attempt_properties(ended.record, ended.status)
         if ended.status == "unmeasured":
+            self.bench.remember(ended.record)
             raise AttemptUnmeasuredError(ended.record, self.bench.layout.left_by(ended.record))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -15,6 +15,7 @@ from pytest_metricbench.definition.claiming import claim
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.executor_choice import check_executor, refuse_workers
+from pytest_metricbench.options import is_from_ini
 from pytest_metricbench.publishing import Publisher, PublishError
 from pytest_metricbench.selecting import parts_of, selection_problem
 from pytest_metricbench.store.journal import StoreError
@@ -98,7 +99,8 @@ def check_options(config: pytest.Config) -> None:
             if config.getoption(f"metricbench_{name.replace('-', '_')}"):
                 raise _usage(f"{cached} runs no attempt, and --metricbench-{name} {means}; leave one of them out")
     check_executor(config)
-    if config.getoption("metricbench_durations") and not config.getoption("metricbench_shard"):
+    lone = config.getoption("metricbench_durations") and not config.getoption("metricbench_shard")
+    if lone and not is_from_ini(config, "--metricbench-durations"):  # an ini file is for the machines of a shard too
         raise _usage("--metricbench-durations: there are no parts to balance; add --metricbench-shard I/N")
     for name in config.getoption("metricbench_merge"):
         if (config.invocation_params.dir / name).is_file():

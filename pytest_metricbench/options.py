@@ -5,7 +5,8 @@ Loaded in every pytest run of an environment that has the package, so it imports
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -22,6 +23,8 @@ WITHOUT_TWIN: Final[Mapping[str, str]] = {
 }
 """Options that an ini file cannot set -> why. All others can."""
 
+FILES: Final = "metricbench_files"
+"""The ini value that has no option: names of experiment files to collect from folders."""
 _PATHS: Final = ("DIR", "FILE", "STORE_OR_SUMMARY")
 """Metavars of options that name a file or folder."""
 _DEFAULT: Final = re.compile(r" \(default: (?P<text>.*)\)$", re.DOTALL)
@@ -102,7 +105,7 @@ def settle(config: pytest.Config) -> None:
     for dest, option in OPTIONS.items():
         if getattr(config.option, dest, None) is not None:
             continue
-        value = None if option.ini is None else config.getini(option.ini)
+        value = None if option.ini is None else _ini_value(config, option.ini)
         if value is None or value == "":  # pytest gives an empty text or list for a name without a value
             value = list(option.default) if isinstance(option.default, list) else option.default
         else:
@@ -114,6 +117,18 @@ def settle(config: pytest.Config) -> None:
 _FROM_INI: Final = pytest.StashKey[dict[str, str]]()
 
 
+def _ini_value(config: pytest.Config, name: str) -> Any:
+    """What pytest makes of an ini value.
+
+    Raises:
+        UsageError: it can make nothing of it.
+    """
+    try:
+        return config.getini(name)
+    except (pytest.UsageError, TypeError, ValueError) as error:  # pytest says what is wrong, and not always with what
+        raise pytest.UsageError(f"metricbench: {_ini_file(config, name)}: {name}: {error}") from None
+
+
 def _checked(config: pytest.Config, option: Option, value: Any) -> Any:
     """An ini value as the command line would have given it.
 
@@ -122,12 +137,14 @@ def _checked(config: pytest.Config, option: Option, value: Any) -> Any:
     """
     if option.choices is not None and value not in option.choices:
         listed = ", ".join(option.choices)
-        raise pytest.UsageError(f"metricbench: {_ini_file(config)}: {option.ini} = {value}: choose one of {listed}")
+        where = _ini_file(config, str(option.ini))
+        raise pytest.UsageError(f"metricbench: {where}: {option.ini} = {value}: choose one of {listed}")
     if option.convert is not None and isinstance(value, str):
         try:
             value = option.convert(value)
         except (TypeError, ValueError) as error:
-            raise pytest.UsageError(f"metricbench: {_ini_file(config)}: {option.ini} = {value}: {error}") from None
+            where = _ini_file(config, str(option.ini))
+            raise pytest.UsageError(f"metricbench: {where}: {option.ini} = {value}: {error}") from None
     if not option.is_path:
         return value
     folder = config.inipath.parent if config.inipath is not None else config.invocation_params.dir
@@ -135,14 +152,42 @@ def _checked(config: pytest.Config, option: Option, value: Any) -> Any:
     return named[0] if isinstance(value, str) else named
 
 
-def _ini_file(config: pytest.Config) -> str:
-    return "-o" if config.inipath is None else config.inipath.name
+def _ini_file(config: pytest.Config, name: str) -> str:
+    """Where an ini value stands: the name of the file, or ``-o``."""
+    overridden = {text.partition("=")[0].strip() for text in config.getoption("override_ini", None) or ()}
+    return "-o" if config.inipath is None or name in overridden else config.inipath.name
+
+
+def is_from_ini(config: pytest.Config, flag: str) -> bool:
+    """Whether an option is set by its ini twin, and so perhaps meant for other sessions than this one."""
+    return flag in config.stash.get(_FROM_INI, {})
 
 
 def with_origins(config: pytest.Config, message: str) -> str:
     """A message about options, with the ini values that are behind those of them that the command line does not set."""
-    found = [ini for flag, ini in config.stash.get(_FROM_INI, {}).items() if re.search(rf"{flag}(?![\w-])", message)]
-    return f"{message} ({' and '.join(found)} in {_ini_file(config)})" if found else message
+    found: dict[str, list[str]] = {}
+    for flag, ini in config.stash.get(_FROM_INI, {}).items():
+        if re.search(rf"{flag}(?![\w-])", message):
+            found.setdefault(_ini_file(config, ini), []).append(ini)
+    origins = [f"{' and '.join(names)} in {file}" for file, names in found.items()]
+    return f"{message} ({'; '.join(origins)})" if origins else message
+
+
+@contextmanager
+def origins_named(config: pytest.Config) -> Iterator[None]:
+    """Have a usage error that is raised inside name the ini values that are behind it.
+
+    Raises:
+        UsageError: the one that was raised.
+    """
+    try:
+        yield
+    except pytest.UsageError as error:
+        message = str(error.args[0]) if len(error.args) == 1 else ""
+        told = with_origins(config, message)
+        if told == message:
+            raise
+        raise pytest.UsageError(told) from None
 
 
 # ---------------------------------------------------------------- misspelt names
@@ -168,11 +213,12 @@ def check_ini_names(config: pytest.Config) -> None:
     """Refuse a misspelt ini value of ours with the right one; pytest only warns that it does not know it.
 
     Raises:
-        UsageError: a name begins like one of ours and is none.
+        UsageError: a name begins like one of ours and is none, or the names of experiment files cannot be read.
     """
+    _ini_value(config, FILES)
     # pytest 9 keeps the names that the ini file sets in _inicfg, pytest 8 in inicfg.
     names: Iterable[str] = config._inicfg if hasattr(config, "_inicfg") else getattr(config, "inicfg", {})
-    ours = [option.ini for option in OPTIONS.values() if option.ini is not None] + ["metricbench_files"]
+    ours = [option.ini for option in OPTIONS.values() if option.ini is not None] + [FILES]
     for name in names:
         if not name.startswith("metricbench_") or name in ours:
             continue
@@ -181,7 +227,8 @@ def check_ini_names(config: pytest.Config) -> None:
         except ValueError:
             why = WITHOUT_TWIN.get(name)
             near = f": {OPTIONS[name].flag} has none, {why}" if why and name in OPTIONS else _hint(name, ours)
-            raise pytest.UsageError(f"metricbench: {_ini_file(config)}: there is no ini value {name}{near}") from None
+            where = _ini_file(config, name)
+            raise pytest.UsageError(f"metricbench: {where}: there is no ini value {name}{near}") from None
 
 
 def _hint(name: str, known: Iterable[str], *, strict: bool = False) -> str | None:

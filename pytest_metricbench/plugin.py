@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_metricbench.options import OptionGroup, check_flags, check_ini_names, settle, with_origins
+from pytest_metricbench.options import FILES, OptionGroup, check_flags, check_ini_names, origins_named, settle
 from pytest_metricbench.protocol_choice import AUTO, CHOICES, tell, why_standard
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     _add_output_options(group)
     _add_machine_options(group)
     parser.addini(
-        "metricbench_files",
+        FILES,
         type="args",
         default=DEFAULT_FILES,
         help="Names of experiment files to collect from folders (default: experiment.yml *.experiment.yml)",
@@ -112,7 +112,8 @@ def _add_executor_option(group: OptionGroup) -> None:
         "--metricbench-executor",
         metavar="KIND[:MORE]",
         help="What makes the attempts: local, the items themselves; threads:N, N at a time in this process, for "
-        "runners that wait (default: the experiment's executor, or local)",
+        "runners that wait; dask:ADDRESS, dask:FILE.json or dask:N, the workers of a Dask cluster, or N of them on "
+        "this machine (default: the experiment's executor, or local)",
     )
 
 
@@ -215,10 +216,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if any(config.getoption(f"metricbench_{name}") for name in _CHECKED):
         from pytest_metricbench.opening import check_options
 
-        try:
+        with origins_named(config):
             check_options(config)
-        except pytest.UsageError as error:
-            raise pytest.UsageError(with_origins(config, str(error))) from None
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -233,7 +232,8 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if config.getoption("metricbench_show"):
         from pytest_metricbench.preview import prepare
 
-        prepare(config)
+        with origins_named(config):
+            prepare(config)
     return None
 
 
@@ -265,6 +265,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Where a store cannot be opened for what an option says, name the ini value that says it."""
+    with origins_named(session.config):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
@@ -288,7 +295,8 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     if _runs_nothing(session.config) or _is_worker(session.config) or _broken(session):
         return (yield)
     if (controller := _known_controller(session.config)) is not None:
-        controller.before_loop()
+        with origins_named(session.config):
+            controller.before_loop()
     result = yield
     if (controller := _known_controller(session.config)) is not None:  # perhaps only since the workers collected
         controller.after_loop()
@@ -333,7 +341,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
     """Open the stores when the first worker says what is selected, before any item is sent."""
     if _any_ours(ids):
-        _controller(node.config).begin_distributed(ids)
+        with origins_named(node.config):
+            _controller(node.config).begin_distributed(ids)
 
 
 def _any_ours(ids: Sequence[str]) -> bool:
@@ -357,7 +366,7 @@ def _named_files(config: pytest.Config) -> frozenset[Path]:
 
 
 def _matches(config: pytest.Config, path: Path) -> bool:
-    return any(fnmatch(path.name, pattern) for pattern in config.getini("metricbench_files"))
+    return any(fnmatch(path.name, pattern) for pattern in config.getini(FILES))
 
 
 _SESSION: Final = pytest.StashKey[pytest.Session]()

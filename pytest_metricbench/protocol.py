@@ -2,9 +2,9 @@
 
 pytest's standard protocol runs three phases, each with a capture, two log handlers and a report of its own. An item
 of ours has no fixtures, so nothing happens in two of the three. Here set-up, call and teardown stand in one capture,
-and the one report is that of the call; set-up and teardown are reported only where they fail. What everybody sees is
-the same: captured output and log of an attempt that failed, warnings, ``PYTEST_CURRENT_TEST``, unraisable
-exceptions, set-up of the packages above, ``-x``, ``--lf``, ``--durations``.
+and the one report is that of the call; set-up is reported only where it fails, teardown where it fails or prints.
+What everybody sees is the same: captured output and log of an attempt that failed, warnings, ``PYTEST_CURRENT_TEST``,
+unraisable exceptions, set-up of the packages above, ``-x``, ``--lf``, ``--durations``.
 :mod:`pytest_metricbench.protocol_choice` says when this protocol is taken.
 
 This is the one place that relies on more of pytest than its documentation promises, by the names in ``_NEEDED`` and
@@ -22,7 +22,7 @@ import pytest
 
 from pytest_metricbench.bench import Bench
 from pytest_metricbench.items import LEARNED, ExperimentItem
-from pytest_metricbench.protocol_choice import is_end_heard, why_standard
+from pytest_metricbench.protocol_choice import is_end_heard, is_start_heard, why_standard
 
 Phase: TypeAlias = Literal["setup", "call", "teardown"]
 
@@ -45,10 +45,14 @@ class ShortProtocol:
     NAME: Final = "metricbench-protocol"
 
     def __init__(self) -> None:
-        """What else is registered is looked at when the first item comes."""
+        """What else is registered is looked at when the first item comes, and again when there is more."""
         self._phases: _Phases | None = None
         self._is_settled = False
-        self._is_end_heard = True
+        self._is_start_heard = self._is_end_heard = True
+
+    def pytest_plugin_registered(self) -> None:
+        """Look again who listens, before the next item."""
+        self._is_settled = False
 
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Run an item of ours; None where the standard protocol is to run it."""
@@ -62,7 +66,8 @@ class ShortProtocol:
             self._leave()
             return None
         hooks = item.ihook
-        hooks.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        if self._is_start_heard:
+            hooks.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         _run(item, nextitem, phases)
         if self._is_end_heard:
             hooks.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -75,8 +80,10 @@ class ShortProtocol:
 
     def _settle(self, session: pytest.Session) -> None:
         self._is_settled = True
+        self._phases = None
         if why_standard(session.config) is None and not missing(session):
             self._phases = _Phases(session)
+            self._is_start_heard = is_start_heard(session.config)
             self._is_end_heard = is_end_heard(session.config)
 
 
@@ -123,18 +130,30 @@ class _Phases:
 
     def set_up(self, item: pytest.Item) -> None:
         """Set up what is above the item: the package of a folder may have something to do."""
+        os.environ[_CURRENT] = f"{item.nodeid} (setup)"
         self._state.setup(item)
+        self._check(item)
 
     def call(self, item: pytest.Item) -> None:
         """Run the item, and raise what its threads and finalizers raised, where that is an error."""
         self._state.setup(item)
         self._call(item)
-        for check in self._checks:
-            check(item)
+        self._check(item)
 
     def tear_down(self, nextitem: pytest.Item | None) -> None:
         """Tear down what the next item does not need."""
         self._state.teardown_exact(nextitem)
+
+    def tear_down_apart(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Tear down likewise, and raise what threads and finalizers of the item raised, if its call could not."""
+        os.environ[_CURRENT] = f"{item.nodeid} (teardown)"
+        self._state.teardown_exact(nextitem)
+        self._check(item)
+
+    def _check(self, item: pytest.Item) -> None:
+        """Raise what threads and finalizers raised, where that is an error; else warn."""
+        for check in self._checks:
+            check(item)
 
     def apart(self, phase: Phase, item: pytest.Item, run: Callable[[], None]) -> pytest.CallInfo[None]:
         """Run a phase with sections of its own."""
@@ -179,12 +198,12 @@ def _has_standard_mark(item: ExperimentItem) -> bool:
 
 
 def _run(item: ExperimentItem, nextitem: pytest.Item | None, phases: _Phases) -> None:
-    """Run the phases of an item and report the call; set-up and teardown only where they fail."""
+    """Run the phases of an item and report the call; set-up and teardown only where there is something to say."""
     session, call, torn_down = item.session, None, None
     stays = isinstance(nextitem, ExperimentItem) and nextitem.bench is item.bench
 
-    def tear_down() -> None:
-        phases.tear_down(None if session.shouldfail or session.shouldstop else nextitem)
+    def following() -> pytest.Item | None:
+        return None if session.shouldfail or session.shouldstop else nextitem
 
     if phases.inside is not item.bench:
         call = phases.apart("setup", item, lambda: phases.set_up(item))
@@ -192,13 +211,16 @@ def _run(item: ExperimentItem, nextitem: pytest.Item | None, phases: _Phases) ->
         with phases.kept("call", item):
             call = _phase("call", lambda: phases.call(item))
             if stays and call.excinfo is None:
-                torn_down = _phase("teardown", tear_down)
+                torn_down = _phase("teardown", lambda: phases.tear_down(following()))
     _report(item, call)
+    is_apart = torn_down is None
     if torn_down is None:  # after the report, which may have ended the session: then all is torn down
-        torn_down = phases.apart("teardown", item, tear_down)
+        torn_down = phases.apart("teardown", item, lambda: phases.tear_down_apart(item, following()))
     os.environ.pop(_CURRENT, None)
     if torn_down.excinfo is not None:
         _report(item, torn_down)
+    elif is_apart:
+        _report_what_was_said(item, torn_down)
     phases.inside = item.bench if stays and call.when == "call" and torn_down.excinfo is None else None
 
 
@@ -217,3 +239,10 @@ def _report(item: ExperimentItem, call: pytest.CallInfo[None]) -> None:
     hooks.pytest_runtest_logreport(report=report)
     if not isinstance(call.excinfo.value, _NO_OUTCOME):
         hooks.pytest_exception_interact(node=item, call=call, report=report)
+
+
+def _report_what_was_said(item: ExperimentItem, call: pytest.CallInfo[None]) -> None:
+    """Report a teardown that succeeded where it printed or logged: pytest shows that below what the item left."""
+    report = pytest.TestReport.from_item_and_call(item, call)
+    if any(title.endswith(" teardown") for title, _ in report.sections):
+        item.ihook.pytest_runtest_logreport(report=report)

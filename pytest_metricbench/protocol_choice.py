@@ -75,10 +75,28 @@ def is_end_heard(config: pytest.Config) -> bool:
     return not heard <= {"_pytest.logging"}
 
 
+def is_start_heard(config: pytest.Config) -> bool:
+    """Whether anybody does something at ``pytest_runtest_logstart``; where not, a worker need not tell its controller.
+
+    pytest's terminal shows nothing then beside workers, unless it has a line a test; on a terminal our progress does.
+    """
+    told: bool | None = _told(config).get("is_start_heard")
+    if told is not None:
+        return told
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return False
+    return any(getattr(reporter, name, True) for name in ("showlongtestinfo", "showfspath", "isatty"))
+
+
 def tell(node: Any) -> None:
     """Tell a worker what only the controller knows: who listens here to what its reports say."""
     config = node.config
-    node.workerinput[_TOLD] = {"why_standard": why_standard(config), "is_end_heard": is_end_heard(config)}
+    node.workerinput[_TOLD] = {
+        "why_standard": why_standard(config),
+        "is_start_heard": is_start_heard(config),
+        "is_end_heard": is_end_heard(config),
+    }
 
 
 def _told(config: pytest.Config) -> Mapping[str, Any]:
@@ -90,7 +108,8 @@ def _reasons(config: pytest.Config) -> Iterator[str]:
     for option, reason in _PHASES:
         if config.getoption(option, None):
             yield reason
-    if config.getoption("log_cli_level", None) is not None or config.getini("log_cli"):
+    has_logging = config.pluginmanager.has_plugin("logging-plugin")  # without it, nobody has declared the ini value
+    if has_logging and (config.getoption("log_cli_level", None) is not None or config.getini("log_cli")):
         yield "live logging tells the phases apart"
     for hook, modules in _KNOWN.items():
         for implementation in getattr(config.hook, hook).get_hookimpls():

@@ -87,6 +87,7 @@ class ExperimentRun:
             StoreError: the store cannot be written.
         """
         run = cls(bench, writer, selected, systems)
+        bench.stop_note.clear()
         if bench.budget is not None:
             run.spending.names = bench.budget.cost_scores
             if bench.allowance is not None:

@@ -41,6 +41,7 @@ from pytest_metricbench.reporting.writing import write_section
 from pytest_metricbench.runs import ExperimentRun
 from pytest_metricbench.sorting import slots_of, sort_items
 from pytest_metricbench.staleness import stale_notice
+from pytest_metricbench.stopping import WorkerStops
 from pytest_metricbench.store.journal import DiskError, StoreError
 from pytest_metricbench.store.merging import merge_stores, store_in
 from pytest_metricbench.store.writing import StoreWriter
@@ -79,6 +80,7 @@ class Controller:
         self._notes: Final[list[str]] = []
         self._publisher: Final = Publisher(config)
         self._executing: Final = Executing(session)
+        self._worker_stops: Final = WorkerStops(session, self._runs.keys())
         self._sigterm: Any = None
         self._progress: Final = Progress(session)
         self._line: ProgressLine | None = None
@@ -160,6 +162,7 @@ class Controller:
             self._requests += run.expected_requests()
         if self._runs:
             self._executing.begin(self._runs, self._session.items if not self._distributed else ())
+            self._worker_stops.begin()
             self._stop_in_order()
             self._start_line()
 
@@ -245,6 +248,7 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what an attempt learned, and leave its word on the report for whoever shows it."""
+        self.pytest_runtest_logstart()  # which a worker does not send where nobody else listens
         attribute = LEARNED if report.when == "call" else SO_FAR
         wire = getattr(report, attribute, None)
         if wire is None:
@@ -303,9 +307,10 @@ class Controller:
         report.when = "call"
         try:
             bench, keys = found
-            if bench.experiment.items != "attempt" and bench in self._runs:  # it may have sent some
+            if bench in self._runs:  # what it has sent is known
                 keys = tuple(key for key in keys if key not in self._runs[bench].arrived)
-            setattr(report, LEARNED, crash_to_wire(bench, keys, str(report.longrepr)))
+            if keys:
+                setattr(report, LEARNED, crash_to_wire(bench, keys, str(report.longrepr)))
         except Exception:  # then it counts as missing
             self._faults.append(f"{crashitem}: its crash cannot be recorded:\n{traceback.format_exc()}")
 
@@ -316,6 +321,7 @@ class Controller:
             self._session.shouldfail = f"metricbench: {message}"
             distribution = self._config.pluginmanager.get_plugin("dsession")
             if distribution is not None:
+                self._worker_stops.tell(self._session.shouldfail)
                 distribution.shouldstop = f"metricbench: {message}"
 
     # ------------------------------------------------ the loop and coverage
@@ -377,6 +383,7 @@ class Controller:
         """Analyse, write the summaries, close the stores, and let what is not green show in the exit status."""
         line = PassingText(self._config)
         self._executing.end()
+        self._worker_stops.tell("the run has ended")
         for run in self._runs.values():
             run.notes += self._executing.notes(run.bench)
             try:

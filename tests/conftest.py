@@ -6,7 +6,11 @@ from importlib.util import find_spec
 
 import numpy  # noqa: F401  (pytester forgets what an in-process run imported, and numpy cannot be imported twice)
 import pytest
-from hypothesis import HealthCheck, settings
+
+with suppress(
+    ImportError
+):  # without it there are no tests, but pytest's --help and the like are asked for in a checkout
+    from hypothesis import HealthCheck, settings
 
 with suppress(ImportError):
     import httpcore  # noqa: F401  (nor can what httpx imports late: it would not know the errors of a second one)
@@ -14,10 +18,17 @@ with suppress(ImportError):
 
 # Every change is judged by the same examples, enough to find what was broken today; .ci/full looks longer, and anew.
 # How long an example takes to draw or to run says how busy the machine is; no fixture here is changed by an example.
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-settings.register_profile("short", patient, max_examples=40, derandomize=True)
-settings.register_profile("long", patient, max_examples=200)
-settings.load_profile(os.environ.get("METRICBENCH_HYPOTHESIS", "short"))
+if find_spec("hypothesis"):
+    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+    settings.register_profile("short", patient, max_examples=40, derandomize=True)
+    settings.register_profile("long", patient, max_examples=200)
+    settings.load_profile(os.environ.get("METRICBENCH_HYPOTHESIS", "short"))
+else:
+
+    def pytest_collection() -> None:
+        """Say what is missing, and not once in each file."""
+        raise pytest.UsageError("the tests need more than the package: pip install -e '.[dev]' (no hypothesis here)")
+
 
 collect_ignore = ["known_answers"]  # an experiment that tests run in a folder of their own, not a test
 

@@ -26,6 +26,7 @@ LAYERS = (
         "deadlines",
         "atif",
         "budget",
+        "stops",
         "executor_settings",
         "json_stream",
         "suite",
@@ -46,20 +47,20 @@ LAYERS = (
     {"stages"},
     {"publishing", "starting"},
     {"extensions"},
-    {"benches", "items", "protocol_choice"},
-    {"groups", "executing", "protocol"},
+    {"benches", "items", "options", "protocol_choice"},
+    {"groups", "executing", "protocol", "stopping"},
     {"item_hooks"},
     {"collection"},
     {"scheduling", "opening", "preview"},
     {"sorting", "finding"},
     {"session"},
-    {"hookspecs", "options"},
+    {"hookspecs"},
     {"plugin", "__main__"},
 )
 """From the bottom up: a part imports from the layers below its own, and leaves (the first layer) from one another."""
 
 KNOW_PYTEST = {"collection", "publishing", "scheduling", "opening", "preview", "sorting", "session"}
-KNOW_PYTEST |= {"executing", "executor_choice", "protocol", "protocol_choice"}
+KNOW_PYTEST |= {"executing", "executor_choice", "protocol", "protocol_choice", "stopping"}
 KNOW_PYTEST |= {"benches", "items", "groups", "item_hooks", "finding", "reporting", "hookspecs", "options", "plugin"}
 INSIDE_THE_TESTED_PROJECT = {"suite/inside.py", "suite/inside_fork.py", "suite/inside_pytest.py"}
 """Run in a process of the tested project, whose tests are pytest's."""

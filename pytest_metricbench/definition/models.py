@@ -235,7 +235,8 @@ class ExperimentForm(Form):
         description="What one pytest item is: an attempt; all attempts of a variant at a task; or all of a variant.",
     )
     executor: Annotated[str, Field(min_length=1)] | dict[str, Any] | None = Field(
-        default=None, description="What makes the attempts beneath the items: local, threads, threads:N, or a mapping."
+        default=None,
+        description="What makes the attempts beneath the items: local, threads:N, dask:ADDRESS, dask:N, or a mapping.",
     )
     budget: Budget | None = Field(default=None, description="What one run may spend before it starts no more attempts.")
     runner: dict[str, Any] = Field(description="How an attempt is run.")

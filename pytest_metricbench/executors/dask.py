@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Final
 
 from pytest_metricbench.ahead import Planned
@@ -31,6 +32,8 @@ from pytest_metricbench.store.records import RecordError, attempt_from_line, att
 
 IN_FLIGHT: Final = 10_000
 """Attempts that the scheduler is told of at a time: enough for it to spread them, and to ask for more machines."""
+_COLLECTING: Final = 1.0
+"""Seconds in which answers are fetched once the run has ended: workers go on meanwhile."""
 
 
 @dataclass(eq=False, slots=True)
@@ -97,10 +100,10 @@ class DaskExecutor(Executor):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What is to be said of the cluster beside the attempts: the workers that made none of them, and why."""
+        """What is to be said of the cluster beside the attempts: the workers that cannot make them, and why."""
         if self._pool is None:
             return []
-        return [f"a worker made no attempts: {why}" for why in sorted(set(self._pool.unfit().values()))]
+        return [f"a worker cannot make attempts: {why}" for why in sorted(set(self._pool.unfit().values()))]
 
     # ------------------------------------------------------------ attempts
 
@@ -125,10 +128,12 @@ class DaskExecutor(Executor):
         """Send the next attempt; False where that has to wait."""
         assert self._pool is not None
         bench, planned = served.bench, served.waiting[0]
+        few = max(self._pool.threads, 1)
+        if served.sent >= (few if bench.allowance is not None else IN_FLIGHT):
+            return False
         standing = bench.attempts.standing(planned.case, planned.variant, planned.task, planned.slot)
         carries = standing.state == "rescorable" and served.carries
-        few = max(self._pool.threads, 1)
-        if served.sent >= (few if bench.allowance is not None else IN_FLIGHT) or (carries and served.carried >= few):
+        if carries and served.carried >= few:
             return False
         served.waiting.popleft()
         try:
@@ -285,8 +290,9 @@ class DaskExecutor(Executor):
         if self._stopped:
             return
         if self._pool is not None:
-            with suppress(ExecutorError):
-                while self._collect(self._pool, 0.0):  # what was answered before the end is handed out yet
+            until = monotonic() + _COLLECTING
+            with suppress(ExecutorError):  # what was answered before the end is handed out yet
+                while self._collect(self._pool, 0.0) and monotonic() < until:
                     pass
             self._pool.stop([served.watched.site for served in self._served.values()])
         self._stopped = True

@@ -72,10 +72,11 @@ class Cluster:
         Raises:
             OSError: it does not answer.
         """
+        scheduler = self.client.scheduler  # asked directly: the client's own copy loses its workers from time to time
         try:
-            info: Any = self.client.scheduler_info(n_workers=-1)
+            info: Any = self.client.sync(scheduler.identity, n_workers=-1)
         except TypeError:  # before 2025 all are told
-            info = self.client.scheduler_info()
+            info = self.client.sync(scheduler.identity)
         return dict(info)
 
     def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> "Future[Any]":

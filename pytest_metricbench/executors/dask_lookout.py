@@ -9,6 +9,7 @@ import platform
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Final
 
 from pytest_metricbench.executors.dask_connection import Cluster
@@ -30,6 +31,8 @@ class Watched:
     """Instance of a worker -> its threads."""
     unfit: dict[str, str] = field(default_factory=dict)
     """Instance of a worker -> its address and why it can make no attempts."""
+    served: float = field(default_factory=monotonic)
+    """When a fit worker was there last, of ``time.monotonic``; from the beginning where none was."""
     shares_store: bool | None = None
     """Whether workers see the store; None while nobody was greeted."""
 
@@ -110,14 +113,16 @@ class Lookout:
         if str(identity.get("id")) != self._scheduler:
             self.gone = f"{self._lost_words()} and another one is there now"
             return
-        there = {str(info["id"]): (address, info) for address, info in identity["workers"].items()}
+        there = {f"{info['id']} {address}": (address, info) for address, info in identity["workers"].items()}
         self.workers = {instance: address for instance, (address, _) in there.items()}
         for watched in self.watched:
-            for instance in [name for name in watched.fit if name not in there]:
+            for instance in [name for name in watched.fit if not _serves(watched.site, there.get(name))]:
                 del watched.fit[instance]
             fresh = [name for name in there if name not in watched.fit and name not in watched.unfit]
             if fresh:
                 self._greet(watched, {there[name][0]: name for name in fresh}, there)
+            if watched.fit:
+                watched.served = monotonic()
         self._look_for_held()
 
     def _lost_words(self) -> str:
@@ -131,6 +136,8 @@ class Lookout:
         if not right:
             return
         answers = self._cluster.client.run(greet, watched.site, watched.bundle, workers=list(right), on_error="return")
+        if self._stopping.is_set():
+            return  # the run has ended, and the workers may have been told so in the middle of it
         if watched.shares_store is None:
             greetings = [one for one in answers.values() if isinstance(one, Greeting) and one.problem is None]
             if greetings:
@@ -179,6 +186,11 @@ class Lookout:
             client = self._cluster.client
             states = client.sync(client.scheduler.get_task_status, keys=list(keys))
             self.to_send_again |= {str(key) for key, state in states.items() if state == "no-worker"}
+
+
+def _serves(site: Site, worker: tuple[str, Any] | None) -> bool:
+    """Whether a worker is there and has taken the site up: not another one that came in its place under its name."""
+    return worker is not None and bool(worker[1].get("resources", {}).get(site.resource))
 
 
 def _problem(answer: object, watched: Watched) -> str | None:

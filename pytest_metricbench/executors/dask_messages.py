@@ -24,6 +24,11 @@ def own_version() -> str:
         return "unknown"
 
 
+def resource_of(site_id: str) -> str:
+    """The resource of Dask that workers announce that were found fit for a site."""
+    return f"metricbench-{site_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """Where a class is that an experiment names by its kind and that this package does not have."""
@@ -66,7 +71,7 @@ class Site:
     @property
     def resource(self) -> str:
         """What jobs of the site ask for, and only workers have that were found fit."""
-        return f"metricbench-{self.id}"
+        return resource_of(self.id)
 
     @property
     def answers(self) -> Path:

@@ -55,6 +55,8 @@ class Ticket:
     job: AttemptJob | CoverageJob | None
     sent: int = 0
     crashes: int = 0
+    unfit: str = ""
+    """Why the worker could not that it was sent to last; empty where none said so."""
     carries: bool = False
     """Files travel with it."""
     future: "Future[Any] | None" = field(default=None, repr=False)
@@ -83,10 +85,15 @@ class Pool:
         self._number = 0
         self._idle_since = monotonic()
         self._stopped = False
+        self._cannot: ExecutorError | None = None
+        """Why nothing more can be sent, where answers had to be handed out first."""
         self.together = FEW_TOGETHER
         """How many answers are fetched at a time."""
         try:
             self._lookout: Final = Lookout(self._cluster, lambda: list(self._tickets))
+        except OSError as error:
+            self._cluster.close()
+            raise ExecutorError(f"the Dask scheduler at {self.address} is gone: {error}") from None
         except BaseException:
             self._cluster.close()
             raise
@@ -156,6 +163,8 @@ class Pool:
     def _send_again(self, ticket: Ticket) -> Failed | None:
         """Send a job again that its worker did not answer; what it is told where that happened too often."""
         if ticket.sent >= _AGAIN + ticket.times:
+            if ticket.unfit:
+                return Failed(f"it was sent {ticket.sent} times, and no worker could do it: {ticket.unfit}")
             return Failed(f"the scheduler lost it {ticket.sent} times, though no worker began it")
         if ticket.future is not None:
             ticket.future.release()
@@ -168,20 +177,28 @@ class Pool:
         Raises:
             ExecutorError: the cluster is gone, or no worker has been there for too long.
         """
+        if self._cannot is not None:
+            raise self._cannot
         tickets = self._take_ended(seconds)
         results = self._fetched(tickets)
-        found: list[tuple[Ticket, Answer]] = []
-        for ticket in tickets:
-            answer = self._read(ticket, results) or self._send_again(ticket)
-            if answer is not None:
-                if ticket.future is not None:
-                    ticket.future.release()
-                ticket.future = ticket.job = None
-                found.append((ticket, answer))
+        answers = [(ticket, self._read(ticket, results)) for ticket in tickets]
+        found = [(ticket, answer) for ticket, answer in answers if answer is not None]
+        try:
+            for ticket, answer in answers:
+                if answer is None and (failed := self._send_again(ticket)) is not None:
+                    found.append((ticket, failed))
+            self._send_held()
+        except ExecutorError as error:
+            self._cannot = error
+            if not found:
+                raise
+        for ticket, _ in found:
+            if ticket.future is not None:
+                ticket.future.release()
+            ticket.future = ticket.job = None
         if not self._stopped and not found:
             self._refuse_without_scheduler()
             self._refuse_without_workers()
-        self._send_held()
         return found
 
     def _take_ended(self, seconds: float) -> list[Ticket]:
@@ -226,6 +243,7 @@ class Pool:
                 return None  # its worker went while it was fetched
             return Failed(f"the worker failed: {type(error).__name__}: {error}")
         if isinstance(answer, Failed) and answer.unfit:
+            ticket.unfit = answer.message
             return None
         if isinstance(answer, Failed) and answer.crashed:
             ticket.crashes += 1
@@ -256,18 +274,27 @@ class Pool:
 
     def _refuse_without_workers(self) -> None:
         """Raise where work waits and no worker has been there that could do it, for as long as may be waited."""
-        if self._lookout.threads() or not self._tickets:
+        without = {watched.site.id: watched for watched in self._lookout.watched if not watched.fit}
+        waiting = {ticket.site.id for ticket in self._tickets.values()} if without else set()
+        if not waiting & without.keys():
             self._idle_since = monotonic()
             return
-        unfit = self.unfit()
-        wait = min(self._wait, _WAIT_BESIDE_UNFIT) if unfit else self._wait
-        if monotonic() - self._idle_since > wait:
-            there = f"the workers there cannot: {_reasons(unfit)}" if unfit else "there is no worker; start some"
-            trouble = f" (last trouble: {self._lookout.trouble})" if self._lookout.trouble else ""
-            raise ExecutorError(
-                f"the Dask scheduler at {self.address} has had no worker that can make attempts for {wait:g} s: "
-                f"{there}, or raise wait{trouble}"
-            )
+        for site_id in waiting & without.keys():
+            unfit = without[site_id].unfit
+            wait = min(self._wait, _WAIT_BESIDE_UNFIT) if unfit else self._wait
+            if monotonic() - max(self._idle_since, without[site_id].served) > wait:
+                raise ExecutorError(
+                    f"the Dask scheduler at {self.address} has had no worker that can make attempts for {wait:g} s: "
+                    f"{self._why_without(unfit)}, or raise wait"
+                    + (f" (last trouble: {self._lookout.trouble})" if self._lookout.trouble else "")
+                )
+
+    def _why_without(self, unfit: Mapping[str, str]) -> str:
+        if unfit:
+            return f"the workers there cannot: {_reasons(unfit)}"
+        if self._lookout.workers:
+            return f"those there ({len(self._lookout.workers):,}) have not answered that they can; see their logs"
+        return "there is no worker; start some"
 
     def unfit(self) -> Mapping[str, str]:
         """Instances of workers that make no attempts -> address and why."""

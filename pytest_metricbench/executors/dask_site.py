@@ -45,6 +45,7 @@ def site_of(bench: Bench, settings: DaskSettings) -> tuple[Site, bytes | None]:
             files |= {home.file: folder / home.file for home in (*own_kinds, *their_kinds) if home.file is not None}
             digests = file_digests(files, bench.fingerprints)
             content = pack(files, limit, "the bundle of the experiment's files")
+        _forget_former_tokens(bench.layout.root)
         token = f"{TOKEN}{secrets.token_hex(8)}"
         (bench.layout.root / token).write_text(token, "ascii")
     except PackError as error:
@@ -73,6 +74,15 @@ def forget_token(site: Site) -> None:
     shutil.rmtree(site.answers, ignore_errors=True)
     with suppress(OSError):
         (Path(site.store) / site.token).unlink()
+
+
+def _forget_former_tokens(store: Path) -> None:
+    """Remove what runs left in the store that were killed; it is locked, so none of them goes on."""
+    for left in store.glob(f"{TOKEN}*"):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def _documents(bench: Bench) -> dict[str, str]:

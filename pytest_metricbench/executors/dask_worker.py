@@ -4,6 +4,7 @@ Nothing of an experiment is imported into the worker's own process, which is sha
 """
 
 import asyncio
+import errno
 import json
 import os
 import secrets
@@ -27,6 +28,7 @@ from pytest_metricbench.executors.dask_messages import (
     Lost,
     Site,
     own_version,
+    resource_of,
 )
 from pytest_metricbench.executors.dask_packs import PackError, unpack
 from pytest_metricbench.executors.dask_process import Child, GoneError
@@ -34,6 +36,8 @@ from pytest_metricbench.plain_files import write_whole
 
 FORSAKEN: Final = 3600.0
 """Seconds without a job after which a site is given up when another is taken up."""
+OPENING: Final = 300.0
+"""Seconds that a process is given to load the experiment, and to read all its inputs."""
 CLAIMS: Final = "metricbench"
 """The key of the scheduler's metadata under which workers note which jobs they began."""
 
@@ -76,12 +80,20 @@ class Post:
             return Greeting(problem=f"no process can be started there: {error}")
         return Greeting(shares_store=self.shares_store)
 
-    def do(self, job: AttemptJob | CoverageJob, wanted: Callable[[], bool]) -> AttemptMade | CoverageMeasured | Failed:
-        """Do a job in a process that is free, or in a new one; it is ended when nobody wants the answer any more."""
+    def do(
+        self, job: AttemptJob | CoverageJob, begin: Callable[[], None], wanted: Callable[[], bool]
+    ) -> AttemptMade | CoverageMeasured | Failed:
+        """Do a job in a process that is free, or in a new one.
+
+        Args:
+            job: what to do.
+            begin: called once there is a process for it, before it is told.
+            wanted: whether the answer is still wanted; the process is ended when it is not.
+        """
         with self._lock:
             self._busy += 1
         try:
-            return self._do(job, wanted)
+            return self._do(job, begin, wanted)
         finally:
             with self._lock:
                 self._busy -= 1
@@ -93,13 +105,20 @@ class Post:
         with self._lock:
             return not self._busy and monotonic() - self._used > FORSAKEN
 
-    def _do(self, job: AttemptJob | CoverageJob, wanted: Callable[[], bool]) -> AttemptMade | CoverageMeasured | Failed:
+    def _do(
+        self, job: AttemptJob | CoverageJob, begin: Callable[[], None], wanted: Callable[[], bool]
+    ) -> AttemptMade | CoverageMeasured | Failed:
         try:
             child = self._take()
         except _UnfitError as error:
             return Failed(str(error), unfit=True)
         except (GoneError, OSError) as error:
             return Failed(f"no process can be started there: {error}", crashed=True)
+        try:
+            begin()
+        except BaseException:
+            self._give(child)
+            raise
         try:
             answer: AttemptMade | CoverageMeasured | Failed
             answer = child.ask("make" if isinstance(job, AttemptJob) else "measure", job, wanted=wanted)
@@ -147,6 +166,7 @@ class Post:
         return self._new()
 
     def _new(self) -> Child:
+        self._refuse_when_ended()
         with self._lock:
             self._number += 1
             scratch = self._scratch / str(self._number)
@@ -157,16 +177,26 @@ class Post:
             self._all.add(child)
             if self._ended:
                 child.kill()
+        until = monotonic() + OPENING
+        told = (self._site, self._folder, scratch, self.shares_store)
         try:
-            greeting = child.ask("open", self._site, self._folder, scratch, self.shares_store)
+            greeting = child.ask("open", *told, wanted=lambda: monotonic() < until)
         except GoneError:
             self._forget(child)
+            self._refuse_when_ended()
+            if monotonic() >= until:
+                raise _UnfitError(f"the experiment was not loaded there within {OPENING:g} s") from None
             raise
         if isinstance(greeting, Failed) or greeting.problem is not None:
             self._forget(child)
             child.end()
             raise _UnfitError(greeting.message if isinstance(greeting, Failed) else greeting.problem)
         return child
+
+    def _refuse_when_ended(self) -> None:
+        with self._lock:
+            if self._ended:
+                raise _UnfitError("the experiment was given up there")
 
     def _give(self, child: Child) -> None:
         with self._lock:
@@ -198,6 +228,8 @@ def _look_at_store(site: Site) -> tuple[bool, str | None]:
         answer.unlink()
         site.answers.mkdir(exist_ok=True)
         (Path(site.store) / "attempts").mkdir(exist_ok=True)
+        if not os.access(Path(site.store) / "attempts", os.W_OK | os.X_OK):  # another user's run made it
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         return False, (
             f"it sees the store {site.store} and cannot write it ({error.strerror}); let its user write there, or pass "
@@ -231,6 +263,10 @@ async def greet(site: Site, bundle: bytes | None, dask_worker: Any) -> Greeting:
 
 
 def _take_up(site: Site, bundle: bytes | None, scratch: Path) -> Greeting:
+    with _posts_lock:
+        post = _posts.get(site.id)
+    if post is not None:  # greeted again: what it does for the run goes on
+        return post.open()
     try:
         post = Post(site, bundle, scratch)
     except (PackError, OSError) as error:
@@ -241,9 +277,10 @@ def _take_up(site: Site, bundle: bytes | None, scratch: Path) -> Greeting:
         post.end()
         return greeting
     with _posts_lock:
-        former = [name for name, other in _posts.items() if name == site.id or other.is_forsaken]
+        former = [name for name, other in _posts.items() if other.is_forsaken]
         ended = [_posts.pop(name) for name in former]
-        _posts[site.id] = post
+        if _posts.setdefault(site.id, post) is not post:  # greeted twice at a time
+            ended.append(post)
     for other in ended:
         other.end()
     return greeting
@@ -270,16 +307,20 @@ def do(site_id: str, number: int, times: int, job: AttemptJob | CoverageJob) -> 
 
     with _posts_lock:
         post = _posts.get(site_id)
-    if post is None:
-        return Failed(f"the worker in process {os.getpid()} was never told of the experiment", unfit=True)
     worker = get_worker()
+    if post is None:
+        _send_no_more(worker, site_id)
+        return Failed(f"the worker {worker.address} was not told of the experiment", unfit=True)
     begun = _claimed(worker, site_id, number)
     if begun and (kept := post.kept(number)) is not None:
         return kept
     if len(begun) >= times:
         return Lost(tuple(begun))
-    _claim(worker, site_id, number, [*begun, worker.address])
-    answer = post.do(job, partial(_is_wanted, worker, worker.get_current_task()))
+    begin = partial(_claim, worker, site_id, number, [*begun, worker.address])
+    answer = post.do(job, begin, partial(_is_wanted, worker, worker.get_current_task()))
+    if isinstance(answer, Failed) and answer.unfit:
+        _send_no_more(worker, site_id)
+        return answer
     post.keep(number, answer)
     return answer
 
@@ -301,3 +342,14 @@ def _claim(worker: Any, site_id: str, number: int, begun: list[str]) -> None:
     from distributed.utils import sync
 
     sync(worker.loop, worker.scheduler.set_metadata, keys=[CLAIMS, site_id, str(number)], value=begun)
+
+
+def _send_no_more(worker: Any, site_id: str) -> None:
+    """Have the scheduler send no more jobs of a site until the run has greeted this worker again.
+
+    The worker's own count stays: jobs that wait here already are answered, and not held back for ever.
+    """
+    from distributed.utils import sync
+
+    none = {resource_of(site_id): 0}
+    sync(worker.loop, worker.scheduler.set_resources, resources=none, worker=worker.contact_address)

@@ -92,6 +92,7 @@ class Dispatcher:
         self._keeps[bench] = bench.deliver
         bench.elsewhere = partial(self.perform, bench)
         bench.deliver = partial(self.word, bench)
+        bench.ended_elsewhere = lambda key: (bench, key) in self._answers
 
     def serves(self, bench: Bench) -> bool:
         """Whether the attempts of that bench are made here."""

@@ -14,6 +14,7 @@ from pytest_metricbench.reporting.layout import (
     Line,
     block,
     counted,
+    cut_apart,
     fitting,
     line,
     one_line,
@@ -104,7 +105,7 @@ def variants_table(name: str, case: CaseSummary, settings: Settings, width: int)
     shown, left_out = _shown_variants(case, settings)
     verdicts = _verdict_columns(case, shown)
     for id_width, detailed in ((_ID_WIDTH, True), (_SHORT_ID_WIDTH, True), (_SHORT_ID_WIDTH, False)):
-        names = Column("variant", [_label(variant, case, id_width) for variant in shown], "<")
+        names = Column("variant", _labels(shown, case, id_width), "<")
         means = _pass_columns(case, shown, settings.primary, detailed)
         columns = [names, *verdicts, *means]
         fit = len(fitting(columns, width))
@@ -148,10 +149,12 @@ def _shown_variants(case: CaseSummary, settings: Settings) -> tuple[list[str], i
     return [BASELINE, *ranked[:ENDS], *ranked[-ENDS:]], len(mutants) - 2 * ENDS
 
 
-def _label(name: str, case: CaseSummary, width: int) -> str:
-    if not case.variants[name].valid:
-        return f"{shortened(name, width - len(' (invalid)'))} (invalid)"
-    return shortened(name, width)
+def _labels(names: list[str], case: CaseSummary, width: int) -> list[str]:
+    invalid = " (invalid)"
+    return [
+        short if case.variants[name].valid else f"{shortened(name, width - len(invalid))}{invalid}"
+        for name, short in zip(names, cut_apart(names, width), strict=True)
+    ]
 
 
 def _pass_columns(case: CaseSummary, shown: list[str], score: str, detailed: bool) -> list[Column]:

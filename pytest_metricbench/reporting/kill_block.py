@@ -11,11 +11,11 @@ from pytest_metricbench.reporting.layout import (
     Line,
     block,
     counted,
+    cut_apart,
     flowing,
     line,
     listing,
     named,
-    shortened,
     told_apart,
     two_digits,
     with_interval,
@@ -48,9 +48,9 @@ def kill_table(case: CaseSummary, width: int) -> list[Line]:
     head = f"{'kills':<{ids}}  {between.join(ascii_lowercase[: len(tasks)])}"
     legend = "   ".join(f"{sign} {word}" for word, sign in signs.items() if word in used)
     lines = [line((head, "bold"))]
-    for mutant, states in case.kills.items():
+    for name, states in zip(cut_apart(list(case.kills), ids), case.kills.values(), strict=True):
         row = between.join(signs[states[task]] for task in tasks)
-        lines.append(line(f"{shortened(mutant, ids):<{ids}}  {row}"))
+        lines.append(line(f"{name:<{ids}}  {row}"))
     short = told_apart(tasks, _ID_WIDTH)
     keys = [f"{letter} {task}" for letter, task in zip(ascii_lowercase, short, strict=False)]
     return [*lines, *(line((text, "light")) for text in (legend, *flowing(keys, width)))]
@@ -67,7 +67,7 @@ def score_block(name: str, case: CaseSummary, width: int) -> list[Line]:
     if case.survivors:
         shown = case.survivors[:MOST_SURVIVORS]
         pairs = [(survivor.mutant, survivor.description) for survivor in shown]
-        texts = named(pairs, width, most_lines=3 if len(shown) <= FEW_SURVIVORS else 1)
+        texts = named(pairs, width, most_lines=5 if len(shown) <= FEW_SURVIVORS else 1)
         if len(case.survivors) > len(shown):
             texts.append(f"and {len(case.survivors) - len(shown)} more: summary.json, cases.{name}.survivors")
         lines += listing("survived", texts, width, "yellow")

@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -101,6 +102,18 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(width - 2, 1)].rstrip() + ".."
 
 
+def cut_apart(names: Sequence[str], width: int) -> list[str]:
+    """Names in at most ``width`` columns; those that would look alike when cut at the end are cut in the middle."""
+    cut = [shortened(name, width) for name in names]
+    often = Counter(cut)
+    tail = max(width - 2, 2) // 2
+    head = max(width - 2 - tail, 1)
+    return [
+        f"{name[:head]}..{name[-tail:]}" if often[short] > 1 and len(name) > width else short
+        for name, short in zip(names, cut, strict=True)
+    ]
+
+
 def block(label: str, texts: Iterable[str], width: int, style: Style = "") -> list[Line]:
     """Texts beside a label, each wrapped under itself; the label in its style, on the first line only."""
     lines: list[Line] = []
@@ -124,12 +137,12 @@ def named(pairs: Sequence[tuple[str, str]], width: int, most_lines: int = 1) -> 
     column = min(max((len(name) for name, _ in pairs), default=0), max(room // 2, 10))
     beside = max(room - column - len(_GAP), 8)
     texts = []
-    for name, meaning in pairs:
+    for short, (_, meaning) in zip(cut_apart([name for name, _ in pairs], column), pairs, strict=True):
         lines = _wrapped(meaning, beside) or [""]
         if len(lines) > most_lines:
             lines = [*lines[: most_lines - 1], shortened(" ".join(lines[most_lines - 1 :]), beside)]
         for index, text in enumerate(lines):
-            start = shortened(name, column) if index == 0 else ""
+            start = short if index == 0 else ""
             texts.append(f"{start:<{column}}{_GAP}{text}".rstrip())
     return texts
 

@@ -30,7 +30,7 @@ def _steps(summary: Summary) -> Iterator[str]:
     if summary.counts.unmeasured or summary.counts.missing:
         yield "run the same command again: what was measured is reused, only the rest runs"
     yield from _few_attempts(summary)
-    survivors = [(name, case) for name, case in summary.cases.items() if case.survivors]
+    survivors = [(name, case) for name, case in summary.cases.items() if case.survivors and name not in broken]
     if survivors:
         name, case = survivors[0]
         more = sum(len(found.survivors) for _, found in survivors) - 1
@@ -38,7 +38,7 @@ def _steps(summary: Summary) -> Iterator[str]:
         to_case = f" to {name}" if several else ""
         first = case.survivors[0].mutant
         yield f"add a task{to_case} that {first} fails, or mark it `equivalent:` with the reason{see}"
-    idle = [(name, case.kill_nothing[0]) for name, case in summary.cases.items() if case.kill_nothing]
+    idle = [(name, task) for name, case in summary.cases.items() for task in case.kill_nothing if _reaches(case, task)]
     if idle and not broken:
         name, task = idle[0]
         of_case = f" of {name}" if several else ""
@@ -46,6 +46,12 @@ def _steps(summary: Summary) -> Iterator[str]:
     yield from _lucky_kills(summary)
     if any(_kills_alike(case, summary.settings) for case in summary.cases.values()):
         yield "draw smaller subsets: all kill equally much, so no coverage can predict it"
+
+
+def _reaches(case: CaseSummary, task: str) -> bool:
+    """Whether a task reaches the change of some scored mutant: one that reaches none is not to blame."""
+    scored = (*case.mutants.detected, *case.mutants.undetected)
+    return any(case.kills[mutant].get(task) == "survived" for mutant in scored)
 
 
 def _few_attempts(summary: Summary) -> Iterator[str]:

@@ -17,6 +17,7 @@ from pytest_metricbench.answers import as_score_value, as_scores, named, plain_t
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.contracts import (
     OUTPUT_FILE,
+    PHASE_OF_END,
     AttemptRequest,
     ContractError,
     Outcome,
@@ -125,6 +126,9 @@ class PythonRunner(Runner):
             message = f"the verifier ran longer than {self.timeout:g} s and was stopped"
             return Outcome.unmeasured("TimeOut", message, "verifier")
         except BaseException as error:
+            if _of_pytest_timeout(error):  # nothing may follow in that item, whose clock has run out
+                setattr(error, PHASE_OF_END, "verifier")
+                raise
             return Outcome.unmeasured(type(error).__name__, _describe(error), "verifier")
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -168,6 +168,9 @@ def _command(path: Path, words: list[str], reason: str, *, sure: bool) -> Findin
 
 
 def _is_script(path: Path) -> bool:
+    """Whether a file runs as a program, guarded or not, and reads its command line."""
     text = text_of(path) or ""
     is_main = re.search(r"^if __name__ == [\"']__main__[\"']:", text, re.MULTILINE) is not None
-    return is_main and re.search(r"\b(argparse|sys\.argv|click|typer|docopt)\b", text) is not None
+    is_read_at_once = re.search(r"^\w.*(\.parse_(known_)?args\(|sys\.argv)", text, re.MULTILINE) is not None
+    reads = re.search(r"\b(argparse|sys\.argv|click|typer|docopt|fire)\b", text) is not None
+    return (is_main or is_read_at_once) and reads

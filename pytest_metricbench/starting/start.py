@@ -66,7 +66,9 @@ def start(folder: str | os.PathLike[str], here: Path, kind: str | None, spoken: 
         proposal = example(wanted or (nearby[0].kind if nearby else "python"), name)
     files, notes = _all_files(proposal, path)
     _refuse_existing(proposal, files, path, here, spoken)
-    why = [*_why(proposal, found, nearby, here, spoken)]
+    where = f"in {_shown(path, here)}" if _is_taken(path) else ""
+    unfound = "none" if wanted else "no agent, Harbor dataset, tests or table of results"
+    why = [*_why(proposal, found, nearby, here, spoken, f", since {unfound} was found {where}" if where else "")]
     place(files)
     return [*why, "", *_written(files, path, here), *notes, "", *_next(proposal, files, path, here)]
 
@@ -163,9 +165,14 @@ def _shown(path: Path, here: Path) -> str:
 
 
 def _why(
-    proposal: Proposal, found: Sequence[Finding], nearby: Sequence[Finding], here: Path, spoken: Spoken
+    proposal: Proposal,
+    found: Sequence[Finding],
+    nearby: Sequence[Finding],
+    here: Path,
+    spoken: Spoken,
+    unfound: str,
 ) -> Iterator[str]:
-    """What was found and chosen, and what else is possible."""
+    """What was found and chosen, and what else is possible; ``unfound`` says why it is an example, of a used folder."""
     words = WORDS[proposal.kind]
     if proposal.finding is not None:
         yield f"{proposal.kind}: an experiment about {words}: {proposal.finding.reason}"
@@ -177,7 +184,7 @@ def _why(
         yield f"  an experiment about that stands beside it: {spoken.here}"
     else:
         others = "|".join(kind for kind in KINDS if kind != proposal.kind)
-        yield f"{proposal.kind}: an example of {words} (others: {spoken.kind} {others})"
+        yield f"{proposal.kind}: an example of {words}{unfound} (others: {spoken.kind} {others})"
         for finding in found:
             yield f"  found, with {spoken.kind} {finding.kind}: {finding.reason}"
 

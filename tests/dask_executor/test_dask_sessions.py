@@ -9,6 +9,7 @@ import pytest
 import yaml
 from dask_lab import calls, experiment, records, until
 
+from pytest_metricbench.executors import dask_pool
 from pytest_metricbench.store.files import digest_folder
 
 pytestmark = pytest.mark.slow
@@ -193,3 +194,24 @@ def test_a_worker_with_a_stale_copy_makes_nothing(pytester, folder, cluster, mon
     assert "no worker of tcp://" in text
     assert "experiment.yml has another content there; bring it up to date, or say files: bundle" in text
     assert calls(path.parent) == []
+
+
+def test_workers_that_cannot_go_on_in_the_middle_end_the_run_and_spoil_no_attempt(
+    pytester, folder, cluster, monkeypatch
+):
+    """An agent changes an input of its experiment and takes its process along; the next one sees the change."""
+    monkeypatch.setattr(dask_pool, "_WAIT_BESIDE_UNFIT", 1.0)
+    chosen = {"kind": "dask", "scheduler": cluster.address}
+    path = experiment(folder / "here", {"no-pay::find": "k"}, executor=chosen)
+    agent = path.parent / "agent.py"
+    spoil = f'pathlib.Path("{path.parent}/outcomes.json").open("a").write(" "); os._exit(7)'
+    agent.write_text(agent.read_text().replace("os._exit(7)", spoil))
+    monkeypatch.chdir(path.parent)
+    result, text = told(pytester)
+    made = records(path.parent / ".metricbench" / "shop")
+    assert [line["outcome"] for line in made] == ["scored"] * 6 + ["unmeasured"]
+    assert made[-1]["error"]["type"] == "WorkerCrashed"
+    assert result.ret == 1
+    assert "has had no worker that can make attempts for 1 s: the workers there cannot: tcp://" in text
+    assert "outcomes.json has another content there" in text
+    assert len(calls(path.parent)) == 7

@@ -112,6 +112,47 @@ def test_a_group_of_attempts_is_made_at_a_time(lab: Lab) -> None:
     assert "9 " in result.stdout.str().splitlines()[-1]
 
 
+def test_a_group_that_stops_says_what_had_ended(lab: Lab) -> None:
+    """The second attempt ends the run when all the others have ended."""
+    lab.make({"baseline::find[1]": "j", "baseline::find[2]": "u"}, items="variant")
+    lab.write("journaled", "17")
+    result = lab.run("-x", "-rf")
+    assert result.ret == 1
+    assert "1 of 6 attempts not measured" in result.stdout.str()
+    assert "not started" not in result.stdout.str()
+
+
+def test_a_group_that_stops_waits_for_no_other(lab: Lab) -> None:
+    lab.make({"baseline::find[1]": "u", "baseline::find[2]": "w"}, items="task")
+    result = lab.run("-x", executor="threads:2")
+    assert "[2] not waited for: the run stops at the failure before it" in result.stdout.str()
+
+
+SKIPPING = """
+import pytest
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "m1" in item.nodeid:
+            item.add_marker(pytest.mark.skip(reason="costly"))
+        elif "m2::find" in item.nodeid:
+            item.add_marker(pytest.mark.xfail(run=False, reason="costly"))
+        elif "m2::pay" in item.nodeid:
+            item.add_marker(pytest.mark.skipif("True", reason="costly"))
+        else:
+            item.add_marker(pytest.mark.skipif(False, reason="never"))
+"""
+
+
+def test_what_a_mark_skips_is_not_made_beforehand(lab: Lab) -> None:
+    lab.make()
+    lab.write("conftest.py", SKIPPING)
+    result = lab.run()
+    result.assert_outcomes(passed=8, skipped=8, xfailed=2)
+    made = [name for name in in_file_order(lab) if name.startswith(("baseline", "m2::refund"))]
+    assert sorted(lab.calls()) == sorted(made)
+
+
 def test_retries_are_made_where_the_attempt_is(lab: Lab) -> None:
     lab.make({"m1::pay[1]": "u"}, retries=2)
     assert lab.run().ret == 1

@@ -52,6 +52,8 @@ def refused(folder: pytest.Pytester, conftest: str, *args: str) -> str:
     [
         ("raise ImportError('no foo')", f"{HOOK} raised ImportError: no foo; mend it (*conftest.py:2)"),
         ("yield 1 / 0", f"{HOOK} raised ZeroDivisionError: division by zero; mend it (*conftest.py:2)"),
+        ("raise SystemExit(3)", f"{HOOK} raised SystemExit: 3; mend it (*conftest.py:2)"),
+        ("__import__('pytest').skip('not here')", f"{HOOK} raised Skipped: not here; mend it (*)"),
         ("return 3", f"{HOOK} gave 3; a list is expected"),
         ("return 'Mine'", f"{HOOK} gave 'Mine'; a list is expected"),
         ("return int", f"{HOOK} gave <class 'int'>; a list is expected"),

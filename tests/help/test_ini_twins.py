@@ -104,14 +104,41 @@ def test_a_contradiction_says_where_the_other_half_stands(folder: pytest.Pyteste
     [
         ("metricbench_stroe = x", "*tox.ini: there is no ini value metricbench_stroe; did you mean metricbench_store?"),
         ("metricbench_show = plan", "*there is no ini value metricbench_show: --metricbench-show has none, it shows *"),
+        (
+            "metricbench_retry_died = maybe",
+            "*metricbench: tox.ini: metricbench_retry_died: invalid truth value 'maybe'",
+        ),
+        ('metricbench_coverage = "a', "*metricbench: tox.ini: metricbench_coverage: No closing quotation"),
+        ('metricbench_files = "a', "*metricbench: tox.ini: metricbench_files: No closing quotation"),
+        ("metricbench_coverage = nothing", "*: there is no coverage system *(metricbench_coverage in tox.ini)"),
+        ("metricbench_compare = nothing", "*: there is no such file or folder (metricbench_compare in tox.ini)"),
     ],
-    ids=["misspelt", "no-twin"],
+    ids=["misspelt", "no-twin", "bool", "list", "files", "coverage", "compare"],
 )
-def test_names_that_are_none(folder: pytest.Pytester, line: str, said: str) -> None:
+def test_names_and_values_that_are_none(folder: pytest.Pytester, line: str, said: str) -> None:
     folder.makeini(f"[pytest]\n{line}\n")
     result = folder.runpytest_inprocess("experiment.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([said])
+
+
+def test_a_value_of_the_command_line_is_not_said_to_stand_in_the_file(folder: pytest.Pytester) -> None:
+    folder.makeini("[pytest]\nmetricbench_store = kept\n")
+    result = folder.runpytest_inprocess("experiment.yml", "-o", "metricbench_protocol=fast")
+    result.stderr.fnmatch_lines(["*metricbench: -o: metricbench_protocol = fast: choose one of *"])
+
+
+def test_a_plan_says_which_ini_value_leaves_nothing_to_plan(folder: pytest.Pytester) -> None:
+    folder.makeini("[pytest]\nmetricbench_cached_only = true\n")
+    result = folder.runpytest_inprocess("experiment.yml", "--metricbench-show", "plan")
+    result.stderr.fnmatch_lines(["*; leave one of them out (metricbench_cached_only in tox.ini)"])
+
+
+def test_durations_in_the_ini_file_are_for_sessions_with_a_shard(folder: pytest.Pytester) -> None:
+    folder.makeini("[pytest]\nmetricbench_durations = nothing.jsonl\n")
+    assert folder.runpytest_inprocess("experiment.yml", "--collect-only").ret == 0
+    result = folder.runpytest_inprocess("experiment.yml", "--metricbench-shard", "1/2")
+    result.stderr.fnmatch_lines(["*there is no such file*(metricbench_durations in tox.ini)"])
 
 
 def test_another_plugins_ini_value_is_left_alone(folder: pytest.Pytester) -> None:
@@ -146,7 +173,8 @@ def test_the_ini_file_of_the_usage_page(folder: pytest.Pytester) -> None:
     assert seen["metricbench_store"] == str(folder.path / "build/metricbench")
     assert seen["metricbench_markdown"] == str(folder.path / "build/answer.md")
     assert seen["metricbench_coverage"] == ["tools", "policy"]
-    named = set(re.findall(r"`(--metricbench-[\w-]+)`", page.split("No ini value have")[1].split("A misspelt")[0]))
+    without = page.split("There is no ini value for")[1].split("A misspelt")[0]
+    named = set(re.findall(r"`(--metricbench-[\w-]+)`", without))
     assert named == {OPTIONS[name].flag for name in WITHOUT_TWIN if name != "metricbench_init_kind"}
 
 

@@ -7,7 +7,7 @@ from pytest_metricbench import load_experiment
 from pytest_metricbench.bench import Bench
 from pytest_metricbench.crashes import crash_to_wire
 from pytest_metricbench.store.reading import read_store
-from pytest_metricbench.wire import group_from_wire
+from pytest_metricbench.wire import from_wire, group_from_wire
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +61,12 @@ def test_a_crash_takes_nothing_from_the_store(sessions: Lab) -> None:
         ("t1", "passed", 0),
         *((task, "unmeasured", 1) for task in TASKS[1:]),
     ]
+    lab.make(CRASHING, tasks=TASKS)
+    bench = Bench(load_experiment(lab.path / "experiment.yml"), lab.store)
+    bench.stored = read_store(lab.store).attempts
+    for task, status, count in (("t1", "passed", 0), ("t2", "unmeasured", 1)):
+        alone = from_wire(crash_to_wire(bench, [("c", "m1", task, 1)], "worker crashed"))
+        assert (alone.status, len(alone.records)) == (status, count)
 
 
 STUCK = """
@@ -173,6 +179,34 @@ def test_a_timeout_of_the_item_ends_it(sessions: Lab) -> None:
     assert "t2[1] unmeasured (setup): Failed: the attempt was ended by Failed: Timeout" in text
     assert "t3[1] not started: the item was ended before it" in text
     assert lab.counts(partial=True) == {"declared": 8, "passed": 5, "unmeasured": 1, "missing": 2}
+
+
+HANGING_JUDGE = """
+import time
+from pathlib import Path
+
+def act(request):
+    return 1.0
+
+def check(request, output):
+    tried = Path(__file__).with_name("tried")
+    with tried.open("a") as log:
+        log.write(request.task.id)
+    if tried.read_text() == "t1":
+        time.sleep(60)
+    return 1.0
+"""
+
+
+def test_a_timeout_in_a_verifier_ends_the_item_too(sessions: Lab) -> None:
+    """Neither a retry nor the next attempt may follow without a clock; what the agent left is scored next time."""
+    lab = sessions
+    lab.make(HANGING_JUDGE, tasks=TASKS, mutants=[], items="variant", retries=2, runner={"verifier": "agent:check"})
+    result = lab.run("experiment.yml", "--timeout=1", "--timeout-method=signal", beside=["timeout"])
+    assert result.ret == 1
+    assert (lab.path / "tried").read_text() == "t1"
+    assert "t2[1] not started: the item was ended before it" in result.stdout.str()
+    assert [(line["error"]["type"], line["error"]["phase"]) for line in lab.journal()] == [("Failed", "verifier")]
 
 
 FLICKERING = """

@@ -132,6 +132,26 @@ def test_a_runner_may_begin_all_of_a_group(lab):
     assert log == [*(f"begin {name}" for name in names), *(f"run {name}" for name in names)]
 
 
+SKIPPING = """
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "quiet" in item.nodeid:
+            item.add_marker("skip")
+        elif "no-pay" in item.nodeid:
+            item.add_marker(pytest.mark.skipif(False, reason="never"))
+"""
+
+
+def test_nothing_of_what_is_skipped_is_begun(lab):
+    lab.make(items="variant", runner={"kind": "gated"}, coverage=None)
+    lab.write("conftest.py", COMING + "\n\nimport pytest\n" + SKIPPING)
+    assert lab.run("experiment.yml").ret == 1  # quiet is missing
+    begun = [line.split()[1] for line in (lab.path / "log.txt").read_text().splitlines() if line.startswith("begin")]
+    assert {name.partition("::")[0] for name in begun} == {"baseline", "no-pay"}
+    assert len(begun) == 12
+
+
 # ---------------------------------------------------------------- stops and failures
 
 

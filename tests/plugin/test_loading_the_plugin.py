@@ -11,7 +11,7 @@ def test_nothing_heavy():
     heavy = {"numpy", "scipy", "pydantic", "yaml"} & set(sys.modules)
     ours = {name for name in sys.modules if name.startswith("pytest_metricbench")}
     assert not heavy
-    light = ("plugin", "options", "hookspecs")
+    light = ("plugin", "options", "hookspecs", "protocol_choice")
     assert ours - {"pytest_metricbench"} <= {f"pytest_metricbench.{name}" for name in light}
 """
 

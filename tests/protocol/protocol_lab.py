@@ -23,7 +23,7 @@ def run(request):
     logging.getLogger("agent").warning("logged by %s", request.task.id)
     if what == "warns":
         warnings.warn("the agent warns", UserWarning)
-    if what == "thread":
+    if what in ("thread", "thread-unmeasured"):
         thread = threading.Thread(target=int, args=("no number",))
         thread.start()
         thread.join()
@@ -37,7 +37,7 @@ def run(request):
 
 
 def verify(request, output):
-    if output == "unmeasured":
+    if output in ("unmeasured", "thread-unmeasured"):
         raise ValueError("the judge failed")
     return {"reward": 1.0}
 '''
@@ -79,7 +79,8 @@ class Lab(plugin_lab.Lab):
 
 
 def shown(result: pytest.RunResult) -> list[str]:
-    """What the terminal showed, without what is another at each run: times, trial ids, addresses."""
-    text = "\n".join([*result.outlines, "---", *result.errlines])
+    """What the terminal showed, without what is another at each run, and without the line that names the protocol."""
+    lines = [*result.outlines, "---", *result.errlines]
+    text = "\n".join(line for line in lines if not line.startswith("metricbench: three reports an attempt"))
     text = re.sub(r"\b\d+(\.\d+)?( ?ms|s)\b", "TIME", text)
     return re.sub(r"0x[0-9a-f]+|\b[0-9a-f]{32}\b|Thread-\d+", "ID", text).splitlines()

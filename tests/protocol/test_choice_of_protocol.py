@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from plugin_lab import OTHER_PLUGINS
 from protocol_lab import SHORT, STANDARD
 
 from pytest_metricbench import protocol, protocol_choice
@@ -64,6 +65,43 @@ def test_a_conftest_beside_the_experiment_counts_too(lab):
     assert lab.phases("below")[f"below/{ATTEMPT}"] == STANDARD
 
 
+LATE = """\
+import pytest
+
+
+class Listener:
+    def pytest_runtest_teardown(self, item):
+        print("heard", item.name)
+
+
+@pytest.fixture(autouse=True)
+def listener(request):
+    request.config.pluginmanager.register(Listener())
+"""
+
+
+def test_who_comes_while_attempts_run_is_heeded_from_the_next_one_on(lab):
+    for folder in ("a", "c"):
+        lab.make_noisy("fine", file=f"{folder}/experiment.yml", module=f"agent_{folder}", name=folder)
+    lab.write("b/conftest.py", LATE)
+    lab.write("b/test_between.py", "def test_it():\n    pass\n")
+    phases = lab.phases("a", "b", "c", "--stepwise")  # which keeps the order of the files
+    assert [phases[f"{folder}/{ATTEMPT}"] for folder in ("a", "c")] == [SHORT, STANDARD]
+
+
+def test_hooks_of_another_folder_are_not_called_for_an_attempt(lab):
+    lab.make_noisy("fine", file="a/experiment.yml")
+    lab.write("a/test_beside.py", "def test_it():\n    pass\n")
+    lab.write(
+        "b/conftest.py",
+        "from pathlib import Path\n\n\ndef pytest_runtest_setup(item):\n"
+        "    with Path('told.txt').open('a') as file:\n        file.write(f'{item.nodeid}\\n')\n",
+    )
+    lab.write("b/test_other.py", "def test_it():\n    pass\n")
+    assert lab.phases(".")[f"a/{ATTEMPT}"] == STANDARD
+    assert (lab.path / "told.txt").read_text().splitlines() == ["b/test_other.py::test_it"]
+
+
 @pytest.mark.slow
 def test_workers_heed_who_listens_on_the_controller_alone(lab):
     lab.make_noisy("fine")
@@ -74,6 +112,28 @@ def test_workers_heed_who_listens_on_the_controller_alone(lab):
         "        config.pluginmanager.register(Listener())\n",
     )
     assert lab.phases("experiment.yml", "-n2")[ATTEMPT] == STANDARD
+
+
+@pytest.mark.parametrize("options", [[], ["-v"]], ids=["", "-v"])
+def test_a_worker_says_that_an_attempt_starts_only_where_that_is_shown(options):
+    reporter = SimpleNamespace(showlongtestinfo=bool(options), showfspath=False, isatty=False)
+    plugins = SimpleNamespace(get_plugin={"terminalreporter": reporter}.get)
+    assert protocol_choice.is_start_heard(SimpleNamespace(pluginmanager=plugins)) == bool(options)
+    assert not protocol_choice.is_start_heard(SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin={}.get)))
+    told = {"metricbench_protocol": {"is_start_heard": bool(options)}}
+    assert protocol_choice.is_start_heard(SimpleNamespace(workerinput=told)) == bool(options)
+
+
+@pytest.mark.slow
+def test_a_quiet_run_with_workers_is_sent_no_starts(lab):
+    lab.make(coverage=None)
+    off = [part for plugin in OTHER_PLUGINS for part in ("-p", f"no:{plugin}")]
+    starts = [
+        len(lab.pytester.inline_run(*off, "experiment.yml", "-n1", *more).getcalls("pytest_runtest_logstart"))
+        for more in ([], ["-v"])
+    ]
+    assert starts == [0, 18]
+    assert lab.summary()["counts"]["passed"] == 12
 
 
 def test_hooks_that_say_nothing_about_phases_leave_it_alone(lab):
@@ -113,6 +173,14 @@ def test_with_v_the_header_says_why(lab):
     assert f"{said}{lab.path / 'conftest.py'} implements pytest_runtest_setup" in result.outlines
     result = lab.run("experiment.yml", "-v", "--metricbench-protocol=standard")
     assert f"{said}it was asked for" in result.outlines
+
+
+@pytest.mark.parametrize("plugin", ["logging", "capture", "terminal", "warnings", "skipping", "threadexception"])
+def test_plugins_of_pytest_may_be_switched_off(lab, plugin):
+    lab.make_noisy("fine", "unmeasured")
+    result = lab.run("experiment.yml", "-p", f"no:{plugin}", apart=plugin in ("capture", "terminal"))
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert lab.summary()["counts"]["passed"] == lab.summary()["counts"]["unmeasured"] == 1
 
 
 def test_an_unknown_protocol_is_a_usage_error(lab):

@@ -82,6 +82,13 @@ def test_what_a_thread_raised_fails_its_attempt_where_that_is_an_error(lab):
     result.stdout.fnmatch_lines(["*::thread* FAILED *", "*PytestUnhandledThreadExceptionWarning: *"])
 
 
+def test_what_a_thread_of_an_unmeasured_attempt_raised_is_no_fault_of_the_next_one(lab):
+    lab.make_noisy("thread-unmeasured", "fine")
+    for result in lab.both("experiment.yml", "-Werror", "-v"):
+        assert result.parseoutcomes() == {"passed": 1, "failed": 1, "errors": 1}
+        result.stdout.fnmatch_lines(["*::fine* PASSED *", "*ERROR at teardown of *::thread-unmeasured* *"])
+
+
 # ---------------------------------------------------------------- beside tests with fixtures
 
 LOG = """\
@@ -143,6 +150,27 @@ def test_fixtures_of_tests_before_and_after_come_and_go_in_the_same_order(lab, m
     assert logs[0] == logs[1]
     assert "b up" in logs[0]
     assert "b down" in logs[0]
+
+
+@pytest.mark.parametrize("protocol", ["auto", "standard"])
+def test_a_package_is_set_up_and_torn_down_under_the_name_of_its_phase(lab, protocol):
+    source = "import os\n"
+    for phase in ("setup", "teardown"):
+        source += f"\n\ndef {phase}_module():\n    print(os.environ['PYTEST_CURRENT_TEST'])\n"
+    lab.write("b/__init__.py", source)
+    lab.make_noisy("fine", "fine2", file="b/experiment.yml", module="noisy")
+    result = lab.run("b/experiment.yml", "-s", f"--metricbench-protocol={protocol}")
+    text = result.stdout.str()
+    assert "b/experiment.yml::shop::baseline::fine[1] (setup)\n" in text
+    assert "b/experiment.yml::shop::baseline::fine2[1] (teardown)\n" in text
+
+
+def test_what_a_package_prints_at_its_end_is_shown_with_its_last_attempt(lab):
+    lab.write("b/__init__.py", "def teardown_module():\n    print('printed at the end')\n")
+    lab.make_noisy("fine", "unmeasured", file="b/experiment.yml", module="noisy")
+    short, standard = lab.both("b/experiment.yml")
+    assert shown(short) == shown(standard)
+    short.stdout.fnmatch_lines(["*- Captured stdout teardown -*", "printed at the end"])
 
 
 @pytest.mark.parametrize("function", ["setup_module", "teardown_module"])

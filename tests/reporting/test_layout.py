@@ -8,6 +8,7 @@ from pytest_metricbench.reporting.layout import (
     Line,
     Span,
     block,
+    cut_apart,
     fitting,
     flowing,
     line,
@@ -85,6 +86,14 @@ def test_a_table_drops_what_does_not_fit_and_says_so() -> None:
         "id  n", "a   1", ".. 1 more", "bb 20", "no room for wide: summary.json",
     ]  # fmt: skip
     assert fitting(columns, 1) == columns[:1], "the first column always stays"
+
+
+def test_names_that_would_look_alike_are_cut_in_the_middle():
+    names = ["NumberReplacer-limit-100-to-101", "NumberReplacer-limit-100-to-99", "ReplaceTrueWithFalse-box"]
+    assert cut_apart(names, 16) == ["NumberR..-to-101", "NumberR..0-to-99", "ReplaceTrueWit.."]
+    assert cut_apart(["same", "same"], 4) == ["same", "same"]
+    assert all(len(name) <= 24 for name in cut_apart(names, 24))
+    assert named([(name, "x") for name in names[:2]], 48) == ["NumberR..-to-101  x", "NumberR..0-to-99  x"]
 
 
 def test_names_that_begin_alike_are_told_apart():

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from results_builder import UNMEASURED, CaseTable, build
+from results_builder import NOT_REACHED, UNMEASURED, CaseTable, build
 
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.definition.experiment import KillRule
@@ -30,6 +30,21 @@ def test_a_survivor_and_a_task_that_kills_nothing() -> None:
         "add a task that quiet fails, or mark it `equivalent:` with the reason; 1 more: --metricbench-show survivors",
         "look at task c, which kills no mutant: it may ask for too little (--metricbench-show tasks)",
     ]
+
+
+def test_a_task_that_reaches_no_mutant_is_not_blamed() -> None:
+    unreached = [NOT_REACHED, NOT_REACHED]
+    variants = {"baseline": rows(), "m": rows(a=unreached, b=[0, 0], c=[1, 1]), "n": rows(a=unreached, b=[0, 0])}
+    blamed = "look at task c, which kills no mutant: it may ask for too little (--metricbench-show tasks)"
+    assert steps(CaseTable(variants)) == [blamed]
+    assert (
+        steps(
+            CaseTable(
+                {name: {**row, "c": [1, 1] if name == "baseline" else unreached} for name, row in variants.items()}
+            )
+        )
+        == []
+    )
 
 
 def test_of_several_cases_it_says_which() -> None:
@@ -65,7 +80,7 @@ def test_a_baseline_that_never_passes_comes_first_and_its_tasks_are_not_blamed()
     variants = {"baseline": rows(a=[0, 0], b=[0, 0], c=[0, 0]), "m": rows(a=[0, 0], b=[0, 0], c=[0, 0])}
     found = steps(CaseTable(variants))
     assert found[0] == "make some attempt of the baseline pass first: its mutants say nothing before"
-    assert not any("look at task" in text for text in found)
+    assert not any("look at task" in text or "add a task" in text for text in found)
 
 
 def test_never_more_than_three() -> None:

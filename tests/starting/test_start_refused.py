@@ -6,6 +6,7 @@ import pytest
 from starting_lab import TABLE, begin, make
 
 from pytest_metricbench.starting.placing import StartError, place
+from pytest_metricbench.starting.start import BY_COMMAND, start
 
 
 def everything(folder):
@@ -123,3 +124,13 @@ def test_a_new_folder_in_a_project_gets_an_example_of_its_kind_and_the_way_to_mo
     assert (tmp_path / "bench/results.csv").exists()
     said = begin(tmp_path / "other", "python", here=tmp_path)
     assert said.startswith("python: an example of an agent that is a Python function (others: --kind command|")
+
+
+def test_where_nothing_was_found_it_says_so(tmp_path):
+    make(tmp_path, {"notes.txt": "", "bot.py": "class Agent:\n    def run(self, asked):\n        return asked\n"})
+    said = "\n".join(start(".", tmp_path, None, BY_COMMAND))
+    found = "no agent, Harbor dataset, tests or table of results was found in ."
+    assert said.startswith(f"python: an example of an agent that is a Python function, since {found} (others: --kind ")
+    make(tmp_path / "other", {"notes.txt": ""})
+    said = "\n".join(start("other", tmp_path, "command", BY_COMMAND))
+    assert said.startswith("command: an example of an agent that is a command, since none was found in other (others")

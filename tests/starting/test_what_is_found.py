@@ -100,6 +100,8 @@ def test_a_verifier_beside_an_agent_is_found(tmp_path):
         ("agent.rb", "#!/usr/bin/ruby\n", False, ["/usr/bin/ruby", "agent.rb"]),
         ("agent.sh", "echo\n", False, ["/bin/sh", "agent.sh"]),
         ("agent", "\x7fELF", True, ["/usr/bin/env", "agent"]),
+        ("cli.py", "import argparse\np = argparse.ArgumentParser()\na = p.parse_args()\n", False, ["cli.py"]),
+        ("main.py", "import sys\nprint(sys.argv[1])\n", False, ["main.py"]),
         ("cli.py", "import argparse\nif __name__ == '__main__':\n    main()\n", False, ["cli.py"]),
     ],
 )
