@@ -25,6 +25,7 @@ def steps() -> list[Block]:
 def wanted(text: str) -> list[str]:
     """The lines of a screen, without those that are left out, and without what differs every time."""
     lines = [TIME.sub("<time>", TRIAL.sub("<trial>", line)).strip("= ") for line in text.splitlines()]
+    lines = [" ".join(line.split()) for line in lines]  # how wide a column of times is depends on the machine
     return [line for line in lines if line and line != "..."]
 
 
