@@ -1,4 +1,4 @@
-"""Attempts begun before their turn, so that a cluster is busy while items wait for their answers in order."""
+"""What is done before an attempt's turn: it is begun, so that a cluster is busy meanwhile, or need not be made."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_metricbench.bases import Runner
-from pytest_metricbench.contracts import AttemptKey, AttemptRequest
+from pytest_metricbench.contracts import AttemptKey, AttemptRequest, Outcome
 from pytest_metricbench.definition.experiment import Case, Task, Variant
 
 
@@ -36,6 +36,46 @@ class Begun:
     """UTC, ISO 8601."""
     clock: float
     """Of ``time.perf_counter``."""
+
+
+FORESEEN: Final = ("not_reached", "not_needed")
+"""What may become of an attempt that is not made."""
+
+
+class Foresight:
+    """What becomes of attempts that need not be made, as far as the runner knows it beforehand."""
+
+    def __init__(self, runner: Runner, baseline: Callable[[Planned], tuple[Path, ...]]) -> None:
+        """Nothing is known yet.
+
+        Args:
+            runner: it is asked.
+            baseline: gives the folders that the baseline left at an attempt's task.
+        """
+        self._runner: Final = runner
+        self._baseline: Final = baseline
+        self._known: Final[dict[AttemptKey, Outcome]] = {}
+        """Of attempts that were looked at before their turn."""
+
+    def knows(self, planned: Planned) -> bool:
+        """Whether an attempt that would have to be made need not be."""
+        outcome = self._ask(planned)
+        if outcome is not None:
+            self._known[planned.key] = outcome
+        return outcome is not None
+
+    def take(self, planned: Planned) -> Outcome | None:
+        """What becomes of an attempt whose turn it is; None where it is to be made."""
+        return self._known.pop(planned.key, None) or self._ask(planned)
+
+    def _ask(self, planned: Planned) -> Outcome | None:
+        if not self._runner.foresees or planned.variant.kind == "baseline":
+            return None
+        try:
+            answer = self._runner.foreseen(planned.variant.params, planned.task.params, self._baseline(planned))
+        except Exception:  # the runner says what is wrong when it is asked to make the attempt
+            return None
+        return answer if isinstance(answer, Outcome) and answer.kind in FORESEEN else None
 
 
 class Ahead:

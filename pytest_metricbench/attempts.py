@@ -7,13 +7,13 @@ import shutil
 import stat
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Final, Literal
 
-from pytest_metricbench.ahead import Ahead, Begun, Planned
+from pytest_metricbench.ahead import FORESEEN, Ahead, Begun, Foresight, Planned
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import (
     PHASE_OF_END,
@@ -63,6 +63,19 @@ class Standing:
     """In words, where it is not reusable."""
 
 
+@dataclass(slots=True)
+class _Tried:
+    """What a record says of how an attempt was made."""
+
+    trial_id: str
+    started: str
+    clock: float
+    """When it began, of ``time.perf_counter``."""
+    ended: float | None = None
+    """When it ended, likewise; None: now."""
+    files: dict[str, str] = field(default_factory=dict)
+
+
 class NotCachedError(Exception):
     """An attempt that would have to run where nothing may; the message says why it would."""
 
@@ -100,6 +113,9 @@ class Attempts:
         self._baselines: Final[dict[str, tuple[list[str], tuple[Path, ...]]]] = {}
         """Folder of a task's baseline attempts -> what is in it: each mutant asks for it."""
         self._ahead: Final = Ahead(experiment.runner, self._has_to_run, self._try_ahead)
+        self._foresight: Final = Foresight(
+            experiment.runner, lambda planned: self._left_by_baseline(planned.case, planned.variant, planned.task)
+        )
 
     def expect(self, planned: Iterable[Planned]) -> None:
         """Say which attempts of this experiment come next, so that a runner may begin them before their turn."""
@@ -243,44 +259,58 @@ class Attempts:
         self, case: Case, variant: Variant, task: Task, slot: int, supersedes: str | None
     ) -> tuple[AttemptRecord, bool]:
         """The record of one try, and whether somebody outside ended it, so that another try must not follow."""
-        stopped, ended = self._guarded(self._ahead.fill, "setup") if self._experiment.runner.ahead else (None, False)
-        begun = self._ahead.take((case.id, variant.id, task.id, slot))
+        clock, planned = perf_counter(), Planned(case, variant, task, slot)
+        runner, stopped, ended = self._experiment.runner, None, False
+        if runner.ahead or runner.foresees:
+            stopped, ended = self._guarded(lambda: self._before(planned), "setup")
+        begun = self._ahead.take(planned.key)
         outcome = stopped if isinstance(stopped, Outcome) else None
+        if begun is None and outcome is not None and outcome.kind in FORESEEN:
+            return self._record_of(planned, outcome, _Tried(secrets.token_hex(16), _now(), clock), supersedes), False
         if begun is None:
             begun = self._try(case, variant, task, slot)
             outcome = outcome or self._make_workspace(begun.workspace)
         request, folder = begun.request, begun.workspace
         if outcome is None:
             outcome, ended = self._outcome(request, folder)
-        duration = round(perf_counter() - begun.clock, 6)
-        outcome, files = _with_files(self._checked(_where_room_is(outcome, folder), task), str(folder))
-        record = AttemptRecord(
-            case=case.id,
-            variant=variant.id,
-            task=task.id,
+        tried = _Tried(request.trial_id, begun.started, begun.clock, perf_counter())
+        outcome, tried.files = _with_files(self._checked(_where_room_is(outcome, folder), task), str(folder))
+        return self._record_of(planned, outcome, tried, supersedes), ended
+
+    def _record_of(self, planned: Planned, outcome: Outcome, tried: "_Tried", supersedes: str | None) -> AttemptRecord:
+        case, variant, task, slot = planned.key
+        return AttemptRecord(
+            case=case,
+            variant=variant,
+            task=task,
             attempt=slot,
-            trial_id=request.trial_id,
+            trial_id=tried.trial_id,
             outcome=outcome.kind,
             scores=dict(outcome.scores),
             error=outcome.error,
             time_limit=outcome.time_limit,
-            fingerprint=self._fingerprints.attempt(case, variant, task),
+            fingerprint=self._fingerprints.attempt(planned.case, planned.variant, planned.task),
             verifier=self._fingerprints.verifier(),
-            seed=request.seed,
-            started=begun.started,
-            duration=duration,
-            files=files,
+            seed=attempt_seed(self._experiment.seed, case, variant, task, slot),
+            started=tried.started,
+            duration=round((tried.ended or perf_counter()) - tried.clock, 6),
+            files=tried.files,
             supersedes=supersedes,
             trial_name=outcome.trial_name,
         )
-        return record, ended
+
+    def _before(self, planned: Planned) -> Outcome | None:
+        """Begin what comes next; gives what becomes of this attempt where it need not be made."""
+        if self._experiment.runner.ahead:
+            self._ahead.fill()
+        return self._foresight.take(planned)
 
     def _try(self, case: Case, variant: Variant, task: Task, slot: int) -> Begun:
         """A new try of an attempt, from now on."""
         trial_id = secrets.token_hex(16)
         workspace = f"{self._workspaces}/{case.id}/{variant.id}/{task.id}/{trial_id}"
         request = self._request(case, variant, task, slot, trial_id, workspace)
-        return Begun(request, Path(workspace), datetime.now(UTC).isoformat(timespec="milliseconds"), perf_counter())
+        return Begun(request, Path(workspace), _now(), perf_counter())
 
     def _try_ahead(self, planned: Planned) -> Begun | None:
         begun = self._try(planned.case, planned.variant, planned.task, planned.slot)
@@ -288,7 +318,7 @@ class Attempts:
 
     def _has_to_run(self, planned: Planned) -> bool:
         standing = self.standing(planned.case, planned.variant, planned.task, planned.slot)
-        return standing.state in ("absent", "stale")
+        return standing.state in ("absent", "stale") and not self._foresight.knows(planned)
 
     def _make_workspace(self, workspace: Path) -> Outcome | None:
         """Make an attempt's workspace, where its runner does not; gives what is wrong where that is not possible."""
@@ -344,6 +374,10 @@ class Attempts:
         """Whether the attempt died of a time-out that is longer today."""
         limit = self._experiment.runner.time_limit
         return record.time_limit is not None and (limit is None or limit > record.time_limit)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _verifier_failed(record: AttemptRecord) -> bool:

@@ -40,6 +40,8 @@ class Runner(BaseModel, ABC):
     """True where the runner makes its workspace itself, when it needs one."""
     baseline_first: ClassVar[bool] = False
     """True where an attempt of a mutant needs the baseline's result of its task before it starts."""
+    foresees: ClassVar[bool] = False
+    """True where :meth:`foreseen` may know what becomes of a mutant's attempt."""
     variant_params: ClassVar[type[BaseModel] | None] = None
     """The form of the ``params`` of the baseline and of each mutant as written; None: whatever there is."""
     task_params: ClassVar[type[BaseModel] | None] = None
@@ -85,6 +87,24 @@ class Runner(BaseModel, ABC):
 
         Raises:
             SourceError: there is nothing for that case.
+        """
+        return None
+
+    def foreseen(
+        self, variant: Mapping[str, Json], task: Mapping[str, Json], baseline: Sequence[Path]
+    ) -> Outcome | None:
+        """What becomes of a mutant's attempt that need not be made, told before anything is prepared for it.
+
+        It is asked of attempts that would have to be made, where :attr:`foresees` is true. Raising is no fault of the
+        attempt: it is made then.
+
+        Args:
+            variant: the mutant's (inherited) params; they belong to all its attempts and must not be changed.
+            task: the task's, likewise.
+            baseline: folders that the baseline's attempts at the task left, where ``baseline_first`` is true.
+
+        Returns:
+            ``not_reached`` or ``not_needed``; None (the default): the attempt is made.
         """
         return None
 

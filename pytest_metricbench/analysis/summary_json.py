@@ -15,6 +15,8 @@ from pytest_metricbench.analysis.summary import AttemptValue, Summary
 from pytest_metricbench.contracts import FORMAT_VERSION
 
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(", ", ": ")).encode
+_text = json.encoder.encode_basestring_ascii
+_ATOMS = frozenset((str, int, float, bool, type(None)))
 _TYPES = {kind: f'", "value_type": "{kind}", "value": ' for kind in ("number", "label", "missing")}
 
 
@@ -60,10 +62,10 @@ def _write(value: object, newline: str, out: Callable[[str], None]) -> None:
     """Give the text of a value in pieces; ``newline`` starts a line at the value's own depth."""
     content: Any = _fields(value) if isinstance(value, BaseModel) else value
     if isinstance(content, Mapping) and content:
-        if all(_plain(item) for item in content.values()):
-            out(_encode(content))
+        if all(map(_plain, content.values())):
+            out(f"{{{', '.join([f'{_text(key)}: {_short(item)}' for key, item in content.items()])}}}")
             return
-        _write_broken("{", "}", ((f"{_encode(key)}: ", item) for key, item in content.items()), newline, out)
+        _write_broken("{", "}", ((f"{_text(key)}: ", item) for key, item in content.items()), newline, out)
     elif isinstance(content, tuple) and content and isinstance(content[0], AttemptValue):
         inner = newline + " "
         out(f"[{inner}{(',' + inner).join(map(_attempt, content))}{newline}]")
@@ -79,13 +81,27 @@ def _write_broken(
     inner = newline + " "
     separator = start + inner
     for prefix, item in items:
-        out(separator + prefix)
-        _write(item, inner, out)
+        if type(item) in _ATOMS:
+            out(separator + prefix + _short(item))
+        else:
+            out(separator + prefix)
+            _write(item, inner, out)
         separator = "," + inner
     out(newline + end)
 
 
+def _short(value: object) -> str:
+    """The text of a plain value. Encoders of the library cost more to set up than most of these to write."""
+    if type(value) is str:
+        return _text(value)
+    if type(value) is int:
+        return repr(value)
+    return "null" if value is None else "[]" if value == () else _encode(value)
+
+
 def _plain(value: object) -> bool:
+    if type(value) in _ATOMS:
+        return True
     return not isinstance(value, BaseModel | AttemptValue | Mapping | list | tuple) or (
         isinstance(value, tuple) and all(isinstance(item, str | float | int) for item in value)
     )

@@ -18,7 +18,7 @@ from pytest_metricbench.bases import Role
 from pytest_metricbench.contracts import FORMAT_VERSION, Json
 from pytest_metricbench.definition.experiment import Case, CoverageEntry, Experiment, Task, Variant
 from pytest_metricbench.definition.fields import role_of
-from pytest_metricbench.digests import canonical_json, digest_file, digest_value
+from pytest_metricbench.digests import canonical_json, digest_bytes, digest_file, digest_value
 from pytest_metricbench.named_files import NamedFile
 from pytest_metricbench.processes import Argv
 from pytest_metricbench.sources import SourceError
@@ -70,17 +70,24 @@ class Fingerprints:
         """
         key = (case.id, variant.id, task.id)
         if key not in self._attempts:
-            self._attempts[key] = digest_value(
-                {
-                    "metricbench": FORMAT_VERSION,
-                    "seed": self.experiment.seed,
-                    "runner": self._runner(Role.RESULT),
-                    "inputs": self._inputs(case),
-                    "variant": self._variant(case, variant),
-                    "task": self._task(case, task),
-                }
-            )
+            head, task_digest = self._head(case), self._task(case, task)
+            # The canonical JSON in pieces, of which most are the same for all: there can be very many attempts.
+            text = f'{head}"task":"{task_digest}","variant":"{self._variant(case, variant)}"}}'
+            self._attempts[key] = digest_bytes(text.encode("ascii"))
         return self._attempts[key]
+
+    def _head(self, case: Case) -> str:
+        """The canonical JSON of what an attempt's digest is made of, as far as it is the same for all of a case."""
+        key = ("head", case.id)
+        if key not in self._parts:
+            value = {
+                "metricbench": FORMAT_VERSION,
+                "seed": self.experiment.seed,
+                "runner": self._runner(Role.RESULT),
+                "inputs": self._inputs(case),
+            }
+            self._parts[key] = f"{canonical_json(value)[:-1]},"  # these names come before the others
+        return self._parts[key]
 
     def verifier(self) -> str:
         """Digest of the runner's fields that shape scores only, with the contents of the files they name."""

@@ -75,6 +75,7 @@ class SuiteRunner(Runner):
 
     makes_workspace: ClassVar[bool] = True
     baseline_first: ClassVar[bool] = True
+    foresees: ClassVar[bool] = True
     variant_params: ClassVar[type[BaseModel] | None] = MutantParams
     task_params: ClassVar[type[BaseModel] | None] = TestParams
     task_sources: ClassVar[Sequence[type[Source]]] = (SuiteTests,)
@@ -189,6 +190,16 @@ class SuiteRunner(Runner):
         self._project.close()
 
     # ------------------------------------------------ attempts
+
+    def foreseen(
+        self, variant: Mapping[str, Json], task: Mapping[str, Json], baseline: Sequence[Path]
+    ) -> Outcome | None:
+        """``not_reached``, where the baseline has shown that the test never runs what leads to the change.
+
+        Raises:
+            MutationError: the mutant cannot be made.
+        """
+        return self._trials.foreseen(variant, task, baseline)
 
     @property
     def ahead(self) -> int:

@@ -11,6 +11,7 @@ Left out is what only looks at source: line numbers in messages, ``inspect.getso
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import decode_source
 from itertools import pairwise
 from types import CodeType
@@ -74,7 +75,7 @@ def _differing(old: bytes, new: bytes) -> _Compared:
     block = changed_block(decode_source(old), decode_source(new))
     if block is not None:
         try:
-            before, after = ast.parse(block.placed(block.old)).body, ast.parse(block.placed(block.new)).body
+            before, after = _known_statements(block.placed(block.old)), ast.parse(block.placed(block.new)).body
         except SyntaxError:  # it goes on behind its end
             pass
         else:
@@ -86,6 +87,12 @@ def _differing(old: bytes, new: bytes) -> _Compared:
                 )
                 return before, after, texts
     return ast.parse(old).body, ast.parse(new).body, (None, None)
+
+
+@lru_cache(maxsize=64)
+def _known_statements(text: str) -> list[ast.stmt]:
+    """The statements of a baseline's text: mutants change the same ones again and again, and nobody changes these."""
+    return ast.parse(text).body
 
 
 class _Comparison:

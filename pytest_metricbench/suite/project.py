@@ -19,7 +19,7 @@ from pytest_metricbench.suite.reach import FileReach
 
 _SLACK: Final = 10.0
 """Seconds that a mutant may take beside what its baseline took: a busy machine is no endless loop."""
-_CPU_SLACK: Final = 0.3
+_CPU_SLACK: Final = 0.1
 """Seconds of CPU time, likewise; of that a busy machine takes hardly more, and every endless loop costs them."""
 _COLLECTING: Final = 0.1
 """Seconds of CPU time that collecting a file took at least."""

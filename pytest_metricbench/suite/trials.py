@@ -1,6 +1,6 @@
 """The runner's attempts: which need not be made, and what those that are made are asked and give."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from pytest_metricbench.suite.outcomes import Attempted, keep_output, passed
 from pytest_metricbench.suite.outline import did_you_mean
 from pytest_metricbench.suite.processes import Server
 from pytest_metricbench.suite.project import Limits, Project
-from pytest_metricbench.suite.reach import Memory, Reach, write_reach
+from pytest_metricbench.suite.reach import Memory, Ran, Reach, write_reach
 
 
 class Trials:
@@ -69,10 +69,21 @@ class Trials:
         asked = self._asked(request, workspace)
         if not asked.mutation.changes or not asked.known:
             raise LookupError("nothing is known of the baseline")
-        not_reached = self._not_reached(asked)
+        not_reached = self._not_reached(asked.mutation, asked.known)
         self._begun[request.trial_id] = asked if not_reached is None else not_reached
         if not_reached is None:
             self._kills.expect(asked)
+
+    def foreseen(
+        self, variant: Mapping[str, Json], task: Mapping[str, Json], baseline: Iterable[Path]
+    ) -> Outcome | None:
+        """What becomes of an attempt that need not be made, as far as what the baseline left tells; else None.
+
+        Raises:
+            MutationError: the mutant cannot be made.
+        """
+        mutation = self._mutation_in(variant)
+        return self._not_reached(mutation, self._known(mutation, task, baseline))
 
     def outcome(self, request: AttemptRequest, workspace: Path) -> Outcome:
         """Make an attempt, unless it need not be made.
@@ -86,7 +97,7 @@ class Trials:
         begun = self._begun.pop(request.trial_id, None)
         if begun is None:
             asked = self._asked(request, workspace)
-            begun = self._not_reached(asked) or asked
+            begun = self._not_reached(asked.mutation, asked.known) or asked
         if isinstance(begun, Outcome):
             return begun
         if self._first_only and begun.mutation.changes:
@@ -94,20 +105,26 @@ class Trials:
         return self._in_a_row([begun])[0]
 
     def _asked(self, request: AttemptRequest, workspace: Path) -> Asked:
-        params = request.variant.params
-        if self._last is None or self._last[0] != params:
-            self._last = (params, self.mutation(MutantParams.model_validate(params)))
-        mutation, known = self._last[1], []
-        if mutation.changes and self._project.trace:
-            known = self._memory.of(request.baseline, self._project.key_of(str(request.task.params["nodeid"])))
-        return Asked(request, workspace, mutation, known)
+        mutation = self._mutation_in(request.variant.params)
+        return Asked(request, workspace, mutation, self._known(mutation, request.task.params, request.baseline))
 
-    def _not_reached(self, asked: Asked) -> Outcome | None:
-        if self._exhaustive or not asked.mutation.changes or not asked.known:
+    def _mutation_in(self, params: Mapping[str, Json]) -> Mutation:
+        if self._last is None or self._last[0] != params:
+            self._last = (dict(params), self.mutation(MutantParams.model_validate(params)))
+        return self._last[1]
+
+    def _known(self, mutation: Mutation, task: Mapping[str, Json], baseline: Iterable[Path]) -> Sequence[Ran]:
+        """What the baseline's attempts at the test ran; nothing is asked of it for the baseline itself."""
+        if not mutation.changes or not self._project.trace:
+            return ()
+        return self._memory.of(baseline, self._project.key_of(str(task["nodeid"])))
+
+    def _not_reached(self, mutation: Mutation, known: Sequence[Ran]) -> Outcome | None:
+        if self._exhaustive or not mutation.changes or not known:
             return None
-        if any(ran.leads_to(asked.mutation) for ran in asked.known):
+        if any(ran.leads_to(mutation) for ran in known):
             return None
-        return Outcome.not_reached(f"the test never runs what leads to the change ({asked.mutation.places})")
+        return Outcome.not_reached(f"the test never runs what leads to the change ({mutation.places})")
 
     # ------------------------------------------------ tests in a row
 

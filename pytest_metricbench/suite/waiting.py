@@ -19,7 +19,9 @@ _DEATH_SIGNAL: Final = 1
 _CPU_OF_PROCESS: Final = 2
 """CPUCLOCK_SCHED of Linux: in the number of a clock, beside the process whose CPU time it tells."""
 _LOOK_EVERY: Final = 0.05
-"""Seconds between two looks at what a child has printed."""
+"""Seconds between two looks at what a child has printed, and used."""
+_LEAST_PAUSE: Final = 0.005
+"""Seconds between two looks at a child whose CPU time is about to run out: alone it cannot use it up sooner."""
 
 
 def die_with_parent() -> None:
@@ -92,15 +94,18 @@ class Child:
                     used, deadline = self._cpu_seconds(), time.monotonic() + limits[at].seconds
                 elif left <= 0:
                     return "timeout"
-                cpu = limits[at].cpu
-                if cpu is not None and self._cpu_seconds() - used > cpu:
+                if (spare := self._spare(limits[at], used)) <= 0:
                     return "cpu"
                 if sum(_size(path) for path in outputs) > output:
                     return "overflow"
-                pause = min(pause * 2, 0.02) if watched is None else pause
+                pause = min(pause * 2, 0.02) if watched is None else min(_LOOK_EVERY, max(spare, _LEAST_PAUSE))
         finally:
             if watched is not None:
                 os.close(watched)
+
+    def _spare(self, limit: Limit, used: float) -> float:
+        """Seconds of CPU time that are left of a limit; it had used so many before that began to count."""
+        return float("inf") if limit.cpu is None else limit.cpu - (self._cpu_seconds() - used)
 
     def _cpu_seconds(self) -> float:
         """Of CPU time that it has used so far; 0 where the system tells that of no other process."""

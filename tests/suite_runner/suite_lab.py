@@ -6,8 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
+from pytest_metricbench.attempts import Attempts, Performed
+from pytest_metricbench.bases import Runner
+from pytest_metricbench.contracts import (
+    AttemptKey,
+    AttemptRecord,
+    AttemptRequest,
+    CaseRef,
+    Outcome,
+    TaskRef,
+    VariantRef,
+)
+from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.runners.suite import SuiteRunner
+from pytest_metricbench.stages import load_experiment
+from pytest_metricbench.store.layout import Layout
 
 PRICES: Final = '''\
 """Prices of a shop."""
@@ -141,3 +154,23 @@ def told(outcome: Outcome) -> tuple[str, str | int | None]:
 def message(outcome: Outcome) -> str:
     assert outcome.error is not None
     return outcome.error.message
+
+
+class Made:
+    """All attempts of an experiment, made in this process in the order of the file."""
+
+    def __init__(self, file: Path, store: Path, **runners: type[Runner]) -> None:
+        self.experiment = load_experiment(file, runners_by_kind=runners)
+        self.fingerprints = Fingerprints(self.experiment)
+        self.layout = Layout(store)
+        self.stored: dict[AttemptKey, AttemptRecord] = {}
+        self.attempts = Attempts(self.experiment, self.fingerprints, self.layout, lambda: self.stored)
+
+    def make(self) -> dict[AttemptKey, Performed]:
+        found = {}
+        for case, variant, task, slot in self.experiment.attempts():
+            key = (case.id, variant.id, task.id, slot)
+            found[key] = self.attempts.perform(case, variant, task, slot)
+            self.stored[key] = found[key].record
+        self.attempts.close()
+        return found

@@ -35,6 +35,11 @@ PATCHED: Final = {
         "(x, 2)",
         "(x, 3)",
     ),
+    "future": (
+        "from __future__ import annotations\n\n\ndef plus(x: int) -> Two:\n    return x + 2\n",
+        "x + 2",
+        "x + 3",
+    ),
     "a_lambda": ("plus = lambda x: x + 2\n", "x + 2", "x + 3"),
     "generator": (
         "import contextlib\n\n\n@contextlib.contextmanager\ndef two():\n    yield 2\n\n\n"
