@@ -1,6 +1,7 @@
 """Which way imports run: what ``docs/decisions.md`` and the order of the parts say, held against the real imports."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,7 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """The dotted names that a module imports, wherever in it; what only a type checker sees is no import."""
     tree = ast.parse(path.read_text("utf-8"))

@@ -274,7 +274,7 @@ def test_maxfail_is_heeded_between_requests(lab: Lab, tmp_path: Path) -> None:
     assert (absent["value"], absent["reason"]) == (None, "the run ended before it was measured")
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
 def test_stopping_at_a_failed_attempt_skips_coverage(lab: Lab, tmp_path: Path, workers: list[str]) -> None:
     make(lab, tmp_path / "outside", ["good"])
     lab.write(

@@ -180,7 +180,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
 def test_classes_from_a_conftest(lab: Lab, workers: list[str]) -> None:
     lab.write("conftest.py", CONFTEST)
     systems: list[dict[str, Any]] = [{"id": "said", "kind": "words", "vocabulary": ["a", "b", "c", "d"]}]

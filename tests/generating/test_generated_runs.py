@@ -72,7 +72,7 @@ def killed(case):
     return {mutant: {task for task, cell in row.items() if cell == "killed"} for mutant, row in case["kills"].items()}
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
 def test_generated_and_listed_mutants_are_measured_and_the_lock_is_written_once(shop, workers):
     result = run(shop, *workers)
     assert result.ret == 0
@@ -85,7 +85,7 @@ def test_generated_and_listed_mutants_are_measured_and_the_lock_is_written_once(
     assert (shop.path / "experiment.lock.yml").read_text() == lock
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
 def test_a_prompt_that_changed_makes_the_lock_disagree_until_it_is_renewed(shop, workers):
     assert run(shop, *workers).ret == 0
     (shop.path / "policy.md").write_text(POLICY + "- Be kind.\n")
@@ -135,7 +135,7 @@ def pytest_metricbench_text_operators():
 """
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
 def test_generators_and_operators_of_a_conftest(shop, workers):
     (shop.path / "conftest.py").write_text(HOOKS)
     path = shop.path / "experiment.yml"

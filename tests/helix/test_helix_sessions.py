@@ -175,6 +175,7 @@ def test_another_verifier_scores_again_what_came_back(lab: Lab, server: HelixSer
 
 
 @pytest.mark.slow
+@pytest.mark.benchmark
 def test_moving_to_another_server_makes_nothing_stale(lab: Lab, server: HelixServer) -> None:
     lab.make()
     assert lab.run().ret == 0
@@ -208,7 +209,10 @@ def test_a_failed_attempt_is_told_with_its_job(lab: Lab, server: HelixServer) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("workers", "number"), [("0", signal.SIGINT), ("2", signal.SIGINT), ("0", signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("workers", "number"),
+    [("0", signal.SIGINT), ("2", signal.SIGINT), pytest.param("0", signal.SIGTERM, marks=pytest.mark.benchmark)],
+)
 def test_ctrl_c_cancels_what_runs(
     lab: Lab, server: HelixServer, active: Callable[[int], None], workers: str, number: signal.Signals
 ) -> None:

@@ -156,6 +156,7 @@ def test_mutants_wait_for_the_baseline_of_their_task(bench: Bench) -> None:
     assert_baselines_ended_first(notes)
 
 
+@pytest.mark.benchmark
 def test_fewer_attempts_than_workers(bench: Bench) -> None:
     bench.make(tasks=["t1"], mutants=1, gates=True)
     result, notes = bench.run("experiment.yml", "-n3")
@@ -163,7 +164,7 @@ def test_fewer_attempts_than_workers(bench: Bench) -> None:
     assert named(notes, "end") == ["baseline::t1[1]", "m0::t1[1]"]
 
 
-@pytest.mark.parametrize("crash", ["baseline::t2[1]", "m1::t1[2]"])
+@pytest.mark.parametrize("crash", ["baseline::t2[1]", pytest.param("m1::t1[2]", marks=pytest.mark.benchmark)])
 def test_a_crash_costs_one_attempt_and_holds_up_nobody(bench: Bench, crash: str) -> None:
     bench.make(tasks=["t1", "t2", "t3"], mutants=3, attempts=2, gates=True, crash=crash)
     result, notes = bench.run("experiment.yml", "-n2")
@@ -204,6 +205,7 @@ def test_an_affinity_keeps_a_variant_on_one_worker(bench: Bench) -> None:
     assert {note.worker for note in notes if note.variant == "baseline"} == {"gw0", "gw1"}
 
 
+@pytest.mark.benchmark
 def test_attempts_beside_other_tests(bench: Bench) -> None:
     bench.make(tasks=["t1", "t2"], mutants=2, gates=True)
     bench.pytester.makepyfile(

@@ -8,7 +8,7 @@ import pytest
 import relabelling
 import worlds
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.benchmark]
 
 FEW = 400
 
@@ -22,7 +22,6 @@ def test_without_a_relation_p_is_small_as_often_as_it_says(setting: relabelling.
     assert sum(p["naive"] <= 0.05 for p in found) / FEW > 0.15, "what the naive p says of the same experiments"
 
 
-@pytest.mark.benchmark
 @pytest.mark.parametrize(
     "setting",
     [intervals.SETTINGS[index] for index in (0, 2, 3)],
