@@ -113,9 +113,15 @@ def terminal_of(example: str, path: Path) -> None:
     _, _, section = done.stdout.rpartition("metricbench: ")
     start = done.stdout.rindex("\n", 0, len(done.stdout) - len(section)) + 1
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
-    console.print(Text.from_ansi(f"$ {' '.join(argv[:4])}\n...\n{done.stdout[start:].rstrip()}"))
+    console.print(Text.from_ansi(f"$ {' '.join(argv[:4])}\n...\n{of_any_machine(done.stdout[start:].rstrip())}"))
     svg = console.export_svg(title=example, theme=DEFAULT_TERMINAL_THEME)
     path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S), encoding="utf-8")
+
+
+def of_any_machine(text: str) -> str:
+    """The text without where Python stands here, which lines may have broken anywhere."""
+    letters = r"\s*".join(map(re.escape, sys.base_prefix))
+    return re.sub(letters, "/usr", text)
 
 
 def part_of(page: str, start: str) -> str:
