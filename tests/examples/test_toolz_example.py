@@ -72,7 +72,10 @@ def test_every_patch_of_the_lock_fits(name: str, mutants: int, subsets: int) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name.startswith("twenty") else pytest.mark.benchmark) for name in NAMES],
+)
 def test_the_lock_is_what_is_generated_today(name: str, example: Path) -> None:
     pytest.importorskip("cosmic_ray")
     (example / f"{name}.lock.yml").unlink()
