@@ -120,7 +120,8 @@ def terminal_of(example: str, path: Path) -> None:
 
 def of_any_machine(text: str) -> str:
     """The text without where Python stands here, which lines may have broken anywhere."""
-    letters = r"\s*".join(map(re.escape, sys.base_prefix))
+    between = r"(?:\s|\x1b\[[0-9;]*m)*"  # the ends of lines, with their colours
+    letters = between.join(map(re.escape, sys.base_prefix))
     return re.sub(letters, "/usr", text)
 
 
