@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import AttemptKey, AttemptRequest, Outcome
-from pytest_metricbench.definition.experiment import Case, Task, Variant
+from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,14 @@ class Planned:
     def key(self) -> AttemptKey:
         """Case, variant, task, slot."""
         return (self.case.id, self.variant.id, self.task.id, self.slot)
+
+    @classmethod
+    def of(cls, experiment: Experiment, key: AttemptKey) -> "Planned":
+        """The attempt of an experiment that has this key."""
+        case = experiment.case(key[0])
+        variant = next(variant for variant in case.variants if variant.id == key[1])
+        task = next(task for task in case.tasks if task.id == key[2])
+        return cls(case, variant, task, key[3])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,13 @@ from pytest_metricbench.ahead import Planned
 from pytest_metricbench.attempts import Attempts, Performed
 from pytest_metricbench.budget import Allowance, Budget
 from pytest_metricbench.budgeted import BudgetedAttempts
-from pytest_metricbench.contracts import (
-    AttemptKey,
-    AttemptRecord,
-    CoverageRecord,
-)
-from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord, CoverageRecord
+from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.describing import known_files
 from pytest_metricbench.executor_settings import ExecutorSettings
-from pytest_metricbench.measuring import (
-    PlannedRequest,
-)
+from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.naming import ItemNames
 from pytest_metricbench.stops import StopNote
 from pytest_metricbench.store.layout import Layout
@@ -127,7 +121,7 @@ class Bench:
             return  # as many are under way as the executor makes at a time
         (self._budgeted or self.attempts).expect(planned)
 
-    def perform(self, case: Case, variant: Variant, task: Task, slot: int) -> Performed:
+    def perform(self, planned: Planned) -> Performed:
         """Take an attempt from the store or make it, as the budget allows; or wait for the executor that makes it.
 
         Raises:
@@ -136,11 +130,7 @@ class Bench:
             NotCachedError: it would have to be made, and nothing may.
             ExecutorError: its executor cannot make it.
         """
-        if self.elsewhere is not None:
-            return self.elsewhere(Planned(case, variant, task, slot))
-        if self._budgeted is None:
-            return self.attempts.perform(case, variant, task, slot)
-        return self._budgeted.perform(Planned(case, variant, task, slot))
+        return self.make(planned) if self.elsewhere is None else self.elsewhere(planned)
 
     def make(self, planned: Planned) -> Performed:
         """Take an attempt from the store or make it in this process and thread, as the budget allows.

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from pytest_metricbench.ahead import Planned
 from pytest_metricbench.bench import Bench
 from pytest_metricbench.benches import benches
 from pytest_metricbench.definition.experiment import Case, Experiment, Task, Variant
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.groups import GroupItem, GroupSpec, TaskItem, VariantItem
 from pytest_metricbench.item_hooks import ComingAttempts, ItemReports
-from pytest_metricbench.items import AttemptItem, AttemptSpec, ExperimentItem, Surroundings
+from pytest_metricbench.items import AttemptItem, ExperimentItem, Surroundings
 from pytest_metricbench.protocol import ShortProtocol
 
 
@@ -97,10 +98,10 @@ class VariantCollector(pytest.Collector):
                 yield group
             for slot in () if is_grouped else slots:
                 name = f"{task.id}[{slot}]"
-                spec = AttemptSpec(self._bench, case, variant, task, slot)
+                attempt = Planned(case, variant, task, slot)
                 # The id as a text: with a bracketed name of its own making, pytest 9.2 loses --lf (pytest#15045).
                 item: AttemptItem = AttemptItem.from_parent(
-                    self, name=name, nodeid=f"{self.nodeid}::{name}", spec=spec, shared=shared
+                    self, name=name, nodeid=f"{self.nodeid}::{name}", attempt=attempt, shared=shared
                 )
                 _mark(item, marks)
                 yield item
@@ -113,7 +114,7 @@ def _group(
     name: str,
     about: tuple[Case, Variant, list[Task]],
 ) -> Any:
-    spec = GroupSpec(shared.bench, *about)
+    spec = GroupSpec(*about)
     return kind.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}", spec=spec, shared=shared)
 
 

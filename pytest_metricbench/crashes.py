@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from pytest_metricbench.ahead import Planned
 from pytest_metricbench.bench import Bench
 from pytest_metricbench.contracts import AttemptError, AttemptKey, AttemptRecord
 from pytest_metricbench.definition.fingerprints import attempt_seed
@@ -23,22 +24,17 @@ def crash_to_wire(bench: Bench, keys: Sequence[AttemptKey], message: str) -> str
 
 
 def _crashed(bench: Bench, key: AttemptKey, message: str) -> Part:
-    case = bench.experiment.case(key[0])
-    variant = next(variant for variant in case.variants if variant.id == key[1])
-    task = next(task for task in case.tasks if task.id == key[2])
-    kept = bench.attempts.reusable(case, variant, task, key[3])
+    this = Planned.of(bench.experiment, key)
+    kept = bench.attempts.reusable(this.case, this.variant, this.task, this.slot)
     if kept is not None:
-        return Part(key[2], key[3], status(policy_at(bench.experiment.score, task), kept), ())
-    return Part(key[2], key[3], "unmeasured", (unmeasured_record(bench, key, _CRASHED, message),))
+        return Part(key[2], key[3], status(policy_at(bench.experiment.score, this.task), kept), ())
+    return Part(key[2], key[3], "unmeasured", (unmeasured_record(bench, this, _CRASHED, message),))
 
 
-def unmeasured_record(bench: Bench, key: AttemptKey, kind: str, message: str) -> AttemptRecord:
+def unmeasured_record(bench: Bench, planned: Planned, kind: str, message: str) -> AttemptRecord:
     """The record of an attempt about which nothing is known; ``kind`` is the type of its error."""
-    case_id, variant_id, task_id, slot = key
-    case = bench.experiment.case(case_id)
-    variant = next(variant for variant in case.variants if variant.id == variant_id)
-    task = next(task for task in case.tasks if task.id == task_id)
-    earlier = (bench.stored or {}).get(key)
+    case_id, variant_id, task_id, slot = planned.key
+    earlier = (bench.stored or {}).get(planned.key)
     return AttemptRecord(
         case=case_id,
         variant=variant_id,
@@ -49,7 +45,7 @@ def unmeasured_record(bench: Bench, key: AttemptKey, kind: str, message: str) ->
         scores={},
         error=AttemptError(kind, message, "setup"),
         time_limit=None,
-        fingerprint=bench.fingerprints.attempt(case, variant, task),
+        fingerprint=bench.fingerprints.attempt(planned.case, planned.variant, planned.task),
         verifier=bench.fingerprints.verifier(),
         seed=attempt_seed(bench.experiment.seed, case_id, variant_id, task_id, slot),
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -14,7 +14,6 @@ import pytest
 
 from pytest_metricbench.ahead import Planned
 from pytest_metricbench.attempts import NotCachedError
-from pytest_metricbench.bench import Bench
 from pytest_metricbench.budget import AllowanceError, BudgetReachedError
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord
 from pytest_metricbench.definition.experiment import Case, Task, Variant
@@ -41,7 +40,6 @@ class GroupUnmeasuredError(Exception):
 class GroupSpec:
     """Which attempts a group is about: all of a variant at these tasks."""
 
-    bench: Bench
     case: Case
     variant: Variant
     tasks: Sequence[Task]

@@ -18,7 +18,7 @@ from pytest_metricbench.attempts import NotCachedError, Performed
 from pytest_metricbench.bench import Bench
 from pytest_metricbench.budget import AllowanceError, BudgetReachedError
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord
-from pytest_metricbench.definition.experiment import Case, Task, Variant
+from pytest_metricbench.definition.experiment import Variant
 from pytest_metricbench.definition.scoring import Status, policy_at, status
 from pytest_metricbench.executors.base import ExecutorError
 from pytest_metricbench.reporting.junit import attempt_properties, identity_properties
@@ -185,51 +185,34 @@ def make(bench: Bench, planned: Planned) -> Ended:
     """
     if bench.deliver is None and (why := bench.stop_note.read()):
         raise RunStoppedError(why)
-    performed: Performed = bench.perform(planned.case, planned.variant, planned.task, planned.slot)
+    performed: Performed = bench.perform(planned)
     became = status(policy_at(bench.experiment.score, planned.task), performed.record)
     word = None if bench.deliver is None else bench.deliver(planned.key, performed, became)
     return Ended(performed.record, performed.new, became, word, performed.interrupted)
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptSpec:
-    """Which attempt an item is."""
-
-    bench: Bench
-    case: Case
-    variant: Variant
-    task: Task
-    slot: int
-
-    @property
-    def key(self) -> AttemptKey:
-        """Case, variant, task, slot."""
-        return (self.case.id, self.variant.id, self.task.id, self.slot)
-
-
 class AttemptItem(ExperimentItem):
     """One attempt."""
 
-    def __init__(self, *, spec: AttemptSpec, shared: Surroundings, **kwargs: Any) -> None:
-        """The item of ``spec``, with what it shares with the others of its variant."""
+    def __init__(self, *, attempt: Planned, shared: Surroundings, **kwargs: Any) -> None:
+        """The item of ``attempt``, with what it shares with the others of its variant."""
         super().__init__(shared=shared, **kwargs)
-        self.spec: Final = spec
+        self._attempt: Final = attempt
 
     @property
     def variant(self) -> Variant:
         """The variant of the attempt."""
-        return self.spec.variant
+        return self._attempt.variant
 
     @property
     def keys(self) -> Sequence[AttemptKey]:
         """The attempt alone."""
-        return (self.spec.key,)
+        return (self._attempt.key,)
 
     @property
     def planned(self) -> Sequence[Planned]:
         """The attempt alone."""
-        spec = self.spec
-        return (Planned(spec.case, spec.variant, spec.task, spec.slot),)
+        return (self._attempt,)
 
     def runtest(self) -> None:
         """Perform the attempt.
@@ -241,12 +224,11 @@ class AttemptItem(ExperimentItem):
             Skipped: pytest's own, for an attempt that is left for the next run, or not started since this one stops.
         """
         self.learned = None
-        (planned,) = self.planned
         has_junit = self.has_junit
         if has_junit:
-            self.user_properties[:] = identity_properties(planned.key)
+            self.user_properties[:] = identity_properties(self._attempt.key)
         try:
-            ended = make(self.bench, planned)
+            ended = make(self.bench, self._attempt)
         except BudgetReachedError as reached:
             self.learned = f"{LEFT}:{reached}"
             if has_junit:
@@ -277,5 +259,5 @@ class AttemptItem(ExperimentItem):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The task's line in the file, and the attempt in words."""
-        spec = self.spec
-        return self.path, spec.task.line - 1, f"{spec.case.id}::{spec.variant.id}::{self.name}"
+        this = self._attempt
+        return self.path, this.task.line - 1, f"{this.case.id}::{this.variant.id}::{self.name}"

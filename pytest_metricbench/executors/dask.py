@@ -221,7 +221,7 @@ class DaskExecutor(Executor):
             kind, message = "WorkerCrashed" if answer.crashed else "WorkerFailed", answer.message
         else:
             kind, message = "WorkerFailed", "a worker answered something else"
-        record = unmeasured_record(bench, planned.key, kind, message)
+        record = unmeasured_record(bench, planned, kind, message)
         return Performed(record, (record,))
 
     # ------------------------------------------------------------ coverage

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_metricbench import coverage, runners
+from pytest_metricbench.ahead import Planned
 from pytest_metricbench.attempts import Attempts
 from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.contracts import AttemptError, AttemptRecord, CoverageRequest
@@ -94,10 +95,7 @@ class Desk:
             PackError: what it left before arrived damaged.
             OSError: this machine cannot write.
         """
-        case_id, variant_id, task_id, slot = job.key
-        case = self.experiment.case(case_id)
-        variant = next(variant for variant in case.variants if variant.id == variant_id)
-        task = next(task for task in case.tasks if task.id == task_id)
+        this = Planned.of(self.experiment, job.key)
         root = Path(self._site.store) if self._shares_store else self._scratch / "store"
         layout = Layout(root)
         known = None if job.record is None else attempt_from_line(job.record)
@@ -107,7 +105,7 @@ class Desk:
         attempts = Attempts(
             self.experiment, self._fingerprints, layout, lambda: stored, retry_died=self._site.retry_died
         )
-        performed = attempts.perform(case, variant, task, slot)
+        performed = attempts.perform(this.case, this.variant, this.task, this.slot)
         if self._shares_store:
             left: Sequence[bytes | None] = [None] * len(performed.new)
             records: Sequence[AttemptRecord] = performed.new

@@ -98,7 +98,7 @@ class Session:
 
     def ask(self, planned: Planned) -> str:
         """What an item does."""
-        performed = self.bench.perform(planned.case, planned.variant, planned.task, planned.slot)
+        performed = self.bench.perform(planned)
         assert performed.record.key == planned.key
         assert self.bench.deliver is not None
         return self.bench.deliver(planned.key, performed, "passed")
