@@ -1,16 +1,12 @@
 """For all tests."""
 
 import os
+import sys
 from contextlib import suppress
 from importlib.util import find_spec
 
 import numpy  # noqa: F401  (pytester forgets what an in-process run imported, and numpy cannot be imported twice)
 import pytest
-
-with suppress(
-    ImportError
-):  # without it there are no tests, but pytest's --help and the like are asked for in a checkout
-    from hypothesis import HealthCheck, settings
 
 with suppress(ImportError):
     import httpcore  # noqa: F401  (nor can what httpx imports late: it would not know the errors of a second one)
@@ -18,17 +14,19 @@ with suppress(ImportError):
 
 # Every change is judged by the same examples, enough to find what was broken today; .ci/full looks longer, and anew.
 # How long an example takes to draw or to run says how busy the machine is; no fixture here is changed by an example.
-if find_spec("hypothesis"):
-    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-    settings.register_profile("short", patient, max_examples=40, derandomize=True)
-    settings.register_profile("long", patient, max_examples=200)
-    settings.load_profile(os.environ.get("METRICBENCH_HYPOTHESIS", "short"))
-else:
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError:  # pytest's --help and the like are asked for in a checkout too
 
     def pytest_collection() -> None:
         """Say what is missing, and not once in each file."""
         raise pytest.UsageError("the tests need more than the package: pip install -e '.[dev]' (no hypothesis here)")
 
+else:
+    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+    settings.register_profile("short", patient, max_examples=40, derandomize=True)
+    settings.register_profile("long", patient, max_examples=200)
+    settings.load_profile(os.environ.get("METRICBENCH_HYPOTHESIS", "short"))
 
 collect_ignore = ["known_answers"]  # an experiment that tests run in a folder of their own, not a test
 
@@ -54,3 +52,17 @@ if find_spec("xdist") is None:  # one of the combinations of .ci/matrix: the plu
                 return run(self, *args, **kwargs)
 
             monkeypatch.setattr(pytest.Pytester, name, asked)
+
+
+@pytest.fixture
+def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions under test are not asked for what the environment of this one asks of pytest."""
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that is rewritten within a second must not be taken from its compiled file."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -26,9 +26,7 @@ coverage:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
+def project(pytester: pytest.Pytester, unasked: None) -> pytest.Pytester:
     ignored = shutil.ignore_patterns(".metricbench", "__pycache__", ".pytest_cache", "*.lock.yml")
     shutil.copytree(EXAMPLE, pytester.path, dirs_exist_ok=True, ignore=ignored)
     return pytester

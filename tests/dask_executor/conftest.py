@@ -1,6 +1,5 @@
 """Fixtures of the tests of the executor ``dask``."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -30,12 +29,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
 
 
 @pytest.fixture(autouse=True)
-def _usual(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "DASK_SCHEDULER_ADDRESS"):
-        monkeypatch.delenv(name, raising=False)
-    # An agent that is rewritten within a second must not be taken from its compiled file.
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+def _usual(monkeypatch: pytest.MonkeyPatch, unasked: None, compiled_anew: None) -> None:
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
 
 
 @pytest.fixture

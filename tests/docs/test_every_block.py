@@ -192,10 +192,8 @@ def stage(tmp_path_factory):
 
 
 @pytest.fixture
-def desk(stage, pytester, monkeypatch):
+def desk(stage, pytester, monkeypatch, unasked):
     """A copy of the stage, in which one command is run."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     shutil.copytree(stage, pytester.path, dirs_exist_ok=True)
     return pytester

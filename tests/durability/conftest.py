@@ -9,10 +9,8 @@ from durability_lab import Lab
 
 
 @pytest.fixture
-def lab(pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def lab(pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unasked: None) -> Iterator[Lab]:
     """A folder for an experiment; nothing that it started outlives the test."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
     # A module that is rewritten within a second must not be taken from its compiled file.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     folder = tmp_path / "lab"

@@ -1,6 +1,5 @@
 """What tests of the executors share."""
 
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -14,13 +13,8 @@ import pytest_metricbench.session  # noqa: F401
 
 
 @pytest.fixture
-def lab(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def lab(pytester: pytest.Pytester, unasked: None, compiled_anew: None) -> Iterator[Lab]:
     """A folder for an experiment; nothing that it started outlives the test."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
-    # An agent that is rewritten within a second must not be taken from its compiled file.
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     made = Lab(pytester)
     yield made
     made.write("go", "")  # whoever still waits in a thread that was left behind

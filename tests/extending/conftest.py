@@ -8,8 +8,6 @@ import pytest_metricbench.session  # noqa: F401
 
 
 @pytest.fixture
-def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def folder(pytester: pytest.Pytester, unasked: None) -> pytest.Pytester:
     """A folder in which pytest runs without what the environment asks of it."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
     return pytester

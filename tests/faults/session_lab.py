@@ -243,12 +243,7 @@ class Lab:
 
 
 @pytest.fixture
-def lab(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
-    # An agent that is rewritten within a second must not be taken from its compiled file.
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+def lab(pytester: pytest.Pytester, unasked: None, compiled_anew: None) -> Iterator[Lab]:
     made = Lab(pytester)
     yield made
     made.kill_all()

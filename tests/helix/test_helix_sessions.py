@@ -104,9 +104,7 @@ def without_others() -> list[str]:
 
 
 @pytest.fixture
-def lab(pytester: pytest.Pytester, server: HelixServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
+def lab(pytester: pytest.Pytester, server: HelixServer, unasked: None) -> Iterator[Lab]:
     made = Lab(pytester, server)
     yield made
     for process in made.started:

@@ -11,10 +11,8 @@ import pytest_metricbench.session  # noqa: F401
 
 
 @pytest.fixture
-def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def folder(pytester: pytest.Pytester, unasked: None) -> pytest.Pytester:
     """One case with two tasks, a mutant, two attempts and a coverage system."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
     pytester.makefile(".yml", experiment=EXPERIMENT)
     pytester.makepyfile(helped_agent="def act(request):\n    return 1.0\n\ndef share(request):\n    return 0.5\n")
     return pytester

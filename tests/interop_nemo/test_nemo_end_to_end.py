@@ -56,9 +56,7 @@ class Runs:
 
 
 @pytest.fixture
-def runs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runs:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
+def runs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, unasked: None) -> Runs:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return Runs(pytester)
 

@@ -19,20 +19,14 @@ import session_lab  # noqa: E402
 
 
 @pytest.fixture
-def lab(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> plugin_lab.Lab:
+def lab(pytester: pytest.Pytester, unasked: None, compiled_anew: None) -> plugin_lab.Lab:
     """The experiment of the plugin's own tests: 3 tasks, 2 mutants, 2 attempts each."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return plugin_lab.Lab(pytester)
 
 
 @pytest.fixture
-def sessions(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[session_lab.Lab]:
+def sessions(pytester: pytest.Pytester, unasked: None) -> Iterator[session_lab.Lab]:
     """Experiments whose sessions go wrong."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
-        monkeypatch.delenv(name, raising=False)
     made = session_lab.Lab(pytester)
     yield made
     made.kill_all()

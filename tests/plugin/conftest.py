@@ -1,6 +1,5 @@
 """Fixtures of the plugin's integration tests."""
 
-import sys
 from contextlib import suppress
 
 import pytest
@@ -15,12 +14,7 @@ with suppress(ImportError):  # without pytest-xdist
 
 
 @pytest.fixture
-def lab(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
-    # An agent that is rewritten within a second must not be taken from its compiled file.
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+def lab(pytester: pytest.Pytester, unasked: None, compiled_anew: None) -> Lab:
     return Lab(pytester)
 
 

@@ -12,8 +12,6 @@ import pytest_metricbench.session  # noqa: F401
 
 
 @pytest.fixture
-def recorded(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> RecordedLab:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
+def recorded(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, unasked: None) -> RecordedLab:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return RecordedLab(pytester)

@@ -12,9 +12,7 @@ OTHER_PLUGINS = ("randomly", "rerunfailures", "repeat", "timeout", "html", "meta
 
 
 @pytest.fixture
-def alone(pytester, monkeypatch):
+def alone(pytester, unasked):
     """Runs pytest in a folder of its own, without plugins that have tests of their own."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
     off = [part for plugin in OTHER_PLUGINS for part in ("-p", f"no:{plugin}")]
     return lambda *args: pytester.runpytest_inprocess(*off, *args)

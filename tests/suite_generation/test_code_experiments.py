@@ -124,9 +124,7 @@ def test_chance_elsewhere_is_left_alone(code):
 
 
 @pytest.mark.slow
-def test_a_session_runs_them_and_tells_what_was_dropped(code, pytester, monkeypatch):
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
+def test_a_session_runs_them_and_tells_what_was_dropped(code, pytester, monkeypatch, unasked):
     code.write("shop/prices.py", PRICES + "\n\nif False:\n    UNUSED = 1\n")
     tasks = '[{id: a, params: {nodeid: "tests/test_prices.py::test_total"}}]'
     text = (EXPERIMENT % ", operators: [NumberReplacer, ReplaceBinaryOperator_Add_Sub]").replace(

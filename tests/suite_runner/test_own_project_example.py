@@ -17,9 +17,7 @@ OTHERS = ("randomly", "sugar", "timeout", "rerunfailures", "html", "metadata", "
 
 
 @pytest.fixture
-def copied(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
+def copied(pytester: pytest.Pytester, unasked: None) -> pytest.Pytester:
     ignored = shutil.ignore_patterns(".metricbench", "__pycache__", ".pytest_cache")
     shutil.copytree(EXAMPLE, pytester.path, dirs_exist_ok=True, ignore=ignored)
     return pytester

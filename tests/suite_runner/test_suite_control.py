@@ -99,9 +99,7 @@ def experiment(**runner: Any) -> str:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
+def project(pytester: pytest.Pytester, unasked: None) -> pytest.Pytester:
     (pytester.path / "limits.py").write_text(CLAMP)
     (pytester.path / "test_limits.py").write_text(TESTS)
     return pytester

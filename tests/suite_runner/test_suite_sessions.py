@@ -63,9 +63,7 @@ def ran(result: pytest.RunResult) -> str:
 
 
 @pytest.fixture
-def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Session:
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
-        monkeypatch.delenv(name, raising=False)
+def session(pytester: pytest.Pytester, unasked: None) -> Session:
     return Session(pytester)
 
 
