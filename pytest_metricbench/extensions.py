@@ -115,11 +115,10 @@ def check_answers(experiment: Experiment) -> None:
     for name, ask, expected, words in asked:
         try:
             answer = ask()
+        except KeyboardInterrupt:
+            raise
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            raised = "".join(traceback.format_exception_only(error)).strip()
-            raise ExtensionError(f"{who}: {name} raised {raised}; mend it{_line_of(error)}") from None
+            raise ExtensionError(f"{who}: {name} {_raised(error)}") from None
         if not isinstance(answer, expected):
             raise ExtensionError(f"{who}: {name} gave {answer!r}; {words} is expected")
 
@@ -145,13 +144,12 @@ def _given(hooks: Any, name: str) -> Iterator[tuple[str, Any]]:
             given = implementation.function()
             is_group = given is None or (isinstance(given, Iterable) and not isinstance(given, str | bytes | type))
             entries = list(given or ()) if is_group else []  # a generator raises only now
+        except KeyboardInterrupt:
+            raise
         except BaseException as error:  # pytest.skip and sys.exit too
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            raised = "".join(traceback.format_exception_only(error)).strip()
             name_of_plugin = str(implementation.plugin_name)
             leave_out = "" if name_of_plugin.endswith(".py") else f", or leave the plugin out: -p no:{name_of_plugin}"
-            raise ExtensionError(f"{who} raised {raised}; mend it{_line_of(error)}{leave_out}") from None
+            raise ExtensionError(f"{who} {_raised(error)}{leave_out}") from None
         if not is_group:
             raise ExtensionError(f"{who} gave {given!r}; a list is expected")
         yield from ((who, entry) for entry in entries)
@@ -161,10 +159,12 @@ def _named(plugin: object) -> str:
     return origin_of(plugin) or "pytest-metricbench"
 
 
-def _line_of(error: BaseException) -> str:
-    """Where an exception was raised, as the end of "mend it"."""
+def _raised(error: BaseException) -> str:
+    """What was raised, and where it is to be mended."""
+    raised = "".join(traceback.format_exception_only(error)).strip()
     frames = traceback.extract_tb(error.__traceback__)
-    return f" ({frames[-1].filename}:{frames[-1].lineno})" if len(frames) > 1 else ""
+    where = f" ({frames[-1].filename}:{frames[-1].lineno})" if len(frames) > 1 else ""
+    return f"raised {raised}; mend it{where}"
 
 
 def _known_kinds(hooks: Any, name: str, builtin: Kinds[Any], base: Any) -> Kinds[Any]:

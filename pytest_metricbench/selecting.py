@@ -39,9 +39,9 @@ def selection_problem(experiment: Experiment, parts: Sequence[str]) -> str | Non
         return _unknown("variant", parts[1], variants)
     if len(parts) == 2:
         return None
-    if experiment.items == "variant" or len(parts) > 3:
-        wanted = "a variant" if experiment.items == "variant" else "an attempt"
-        return f"there is nothing below {wanted}; leave out ::{'::'.join(parts[2 if wanted == 'a variant' else 3 :])}"
+    lowest, depth = ("a variant", 2) if experiment.items == "variant" else ("an attempt", 3)
+    if len(parts) > depth:
+        return f"there is nothing below {lowest}; leave out ::{'::'.join(parts[depth:])}"
     name, bracket, slot = parts[2].partition("[")
     task = next((task for task in case.tasks if task.id == name), None)
     if task is None:

@@ -82,14 +82,18 @@ class _Candidate:
 
 def _modules(folder: Path) -> Iterator[tuple[Path, str]]:
     """Python files with their dotted names, of the folder and of the packages in it."""
-    for path in files_in(folder):
-        if path.suffix == ".py" and path.stem.isidentifier() and not _NO_AGENT.fullmatch(path.name):
-            yield path, path.stem
+    for path in _sources_in(folder):
+        yield path, path.stem
     for package in folders_in(folder):
         if package.name.isidentifier() and os.path.isfile(package / "__init__.py") and package.name != "tests":
-            for path in files_in(package):
-                if path.suffix == ".py" and path.stem.isidentifier() and not _NO_AGENT.fullmatch(path.name):
-                    yield path, package.name if path.stem == "__init__" else f"{package.name}.{path.stem}"
+            for path in _sources_in(package):
+                yield path, package.name if path.stem == "__init__" else f"{package.name}.{path.stem}"
+
+
+def _sources_in(folder: Path) -> Iterator[Path]:
+    for path in files_in(folder):
+        if path.suffix == ".py" and path.stem.isidentifier() and not _NO_AGENT.fullmatch(path.name):
+            yield path
 
 
 def _agents_in(path: Path, module: str, folder: Path) -> Iterator[_Candidate]:

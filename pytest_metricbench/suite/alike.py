@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from types import CodeType
-from typing import Any, Final
+from typing import Final
 
 from pytest_metricbench.suite.blocks import changed_block
+from pytest_metricbench.suite.bytecode import typed
 
 _OF_FUTURES: Final = reduce(or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
 """What a code's flags have of ``from __future__``."""
@@ -112,12 +113,3 @@ def _doings(code: CodeType) -> tuple[object, ...]:
         (code.co_code, code.co_exceptiontable, code.co_names, code.co_varnames, code.co_cellvars),
         [None if isinstance(constant, CodeType) else typed(constant) for constant in code.co_consts],
     )
-
-
-def typed(value: Any) -> object:
-    """A constant with its kind: 1, True and 1.0 are equal, and so are 0.0 and -0.0."""
-    if isinstance(value, tuple):
-        return tuple(map(typed, value))
-    if isinstance(value, frozenset):
-        return frozenset(map(typed, value))
-    return (type(value), repr(value) if isinstance(value, float | complex) else value)

@@ -58,13 +58,13 @@ def _same_step(one: tuple[int, object], other: tuple[int, object]) -> bool:
 def _same_constant(one: object, other: object) -> bool:
     if isinstance(one, CodeType) and isinstance(other, CodeType):
         return same_bytecode(one, other)
-    return _typed(one) == _typed(other)
+    return typed(one) == typed(other)
 
 
-def _typed(value: object) -> object:
+def typed(value: object) -> object:
     """A constant with its kind: 1, True and 1.0 are equal, and so are 0.0 and -0.0."""
     if isinstance(value, tuple):
-        return tuple(map(_typed, value))
+        return tuple(map(typed, value))
     if isinstance(value, frozenset):
-        return frozenset(map(_typed, value))
+        return frozenset(map(typed, value))
     return (type(value), repr(value) if isinstance(value, float | complex) else value)

@@ -18,7 +18,8 @@ from importlib.util import decode_source
 from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
 from typing import Any, Final
 
-from pytest_metricbench.suite.alike import Swap, UnfitError, swaps, typed
+from pytest_metricbench.suite.alike import Swap, UnfitError, swaps
+from pytest_metricbench.suite.bytecode import typed
 from pytest_metricbench.suite.overlay import Overlay
 
 _SUSPENDED: Final = {GeneratorType: "gi_code", CoroutineType: "cr_code", AsyncGeneratorType: "ag_code"}

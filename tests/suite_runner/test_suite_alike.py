@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_metricbench.suite.alike import Swap, UnfitError, swaps, typed
+from pytest_metricbench.suite.alike import Swap, UnfitError, swaps
+from pytest_metricbench.suite.bytecode import typed
 from pytest_metricbench.suite.inplace import Imported
 from pytest_metricbench.suite.overlay import Overlay
 
