@@ -162,17 +162,8 @@ def in_stoppable(
     stops: list[tuple[threading.Thread, threading.Event]] = []
 
     def begin(call: Callable[[], Any]) -> tuple[list[Any], threading.Event]:
-        stop, answer = threading.Event(), []
-
-        def run() -> None:
-            STOPPING.set(stop)
-            try:
-                answer.append(call())
-            except BaseException as error:
-                answer.append(error)
-
-        thread = threading.Thread(target=run)
-        thread.start()
+        stop = threading.Event()
+        thread, answer = called_in_thread(call, stop)
         stops.append((thread, stop))
         return answer, stop
 
@@ -209,11 +200,18 @@ def test_a_program_ends_with_its_whole_group(tmp_path: Path, in_stoppable: Begin
 
 def in_stoppable_at_once(call: Callable[[], Any]) -> Any:
     """What a call raises where the run has ended before it begins."""
+    stop = threading.Event()
+    stop.set()
+    thread, answer = called_in_thread(call, stop)
+    thread.join(20)
+    return answer[0]
+
+
+def called_in_thread(call: Callable[[], Any], stop: threading.Event) -> tuple[threading.Thread, list[Any]]:
+    """A thread as an executor's, and the list that will hold what the call raised or returned there."""
     answer: list[Any] = []
 
     def run() -> None:
-        stop = threading.Event()
-        stop.set()
         STOPPING.set(stop)
         try:
             answer.append(call())
@@ -222,8 +220,7 @@ def in_stoppable_at_once(call: Callable[[], Any]) -> Any:
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(20)
-    return answer[0]
+    return thread, answer
 
 
 def test_a_program_that_cleans_up_is_given_the_time(tmp_path: Path, in_stoppable: Begin) -> None:

@@ -5,38 +5,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from record_strategies import NAMES, TEXTS, records
 
-from pytest_metricbench.contracts import AttemptError, AttemptRecord
 from pytest_metricbench.reporting.words import group_word
 from pytest_metricbench.wire import GroupMessage, LeftPart, Part, WireError, group_from_wire, group_to_wire
 
-NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,20}", fullmatch=True)
-TEXTS = st.text(max_size=40)
 STATUSES = st.sampled_from(["passed", "missed", "died", "unmeasured", "not_reached", "not_needed"])
-
-
-@st.composite
-def records(draw):
-    return AttemptRecord(
-        case=draw(NAMES),
-        variant=draw(NAMES),
-        task=draw(NAMES),
-        attempt=draw(st.integers(1, 10**6)),
-        trial_id=draw(NAMES),
-        outcome=draw(st.sampled_from(["scored", "died", "unmeasured"])),
-        scores=draw(st.dictionaries(TEXTS, st.none() | st.booleans() | st.integers() | TEXTS, max_size=3)),
-        error=draw(st.none() | st.builds(AttemptError, TEXTS, TEXTS, st.sampled_from(["setup", "agent"]))),
-        time_limit=None,
-        fingerprint=draw(TEXTS),
-        verifier=draw(TEXTS),
-        seed=1,
-        started="",
-        duration=draw(st.floats(0, 1e6)),
-        files={},
-        supersedes=draw(st.none() | NAMES),
-    )
-
-
 PARTS = st.builds(Part, NAMES, st.integers(1, 10**6), STATUSES, st.lists(records(), max_size=2).map(tuple))
 LEFT = st.builds(LeftPart, NAMES, st.integers(1, 10**6), TEXTS)
 WORDS = st.sampled_from(["solved", "flaky", "mixed", "missed", "died", "reused", "left", "unmeasured"])
