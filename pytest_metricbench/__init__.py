@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pytest_metricbench.analysis.summary import Summary
+    from pytest_metricbench.argv import Argv
     from pytest_metricbench.bases import CoverageSystem, Role, Runner
     from pytest_metricbench.contracts import (
         AttemptError,
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
     from pytest_metricbench.definition.problems import DefinitionError
     from pytest_metricbench.generating.agent_side import text_of, with_faults
     from pytest_metricbench.generating.base import Dropped, Generator, Proposal, TextChange, TextOperator
-    from pytest_metricbench.processes import Argv
     from pytest_metricbench.sources import CaseSource, Source, SourceError
     from pytest_metricbench.stages import analyze, load_experiment, measure_coverage, open_store
     from pytest_metricbench.store.journal import StoreError
+    from pytest_metricbench.store.reading import Store
     from pytest_metricbench.targets import Target
 
 _HOMES: Final = {
-    "Argv": "processes",
+    "Argv": "argv",
     "AttemptError": "contracts",
     "AttemptRecord": "contracts",
     "AttemptRequest": "contracts",
@@ -52,6 +53,7 @@ _HOMES: Final = {
     "Score": "contracts",
     "Source": "sources",
     "SourceError": "sources",
+    "Store": "store.reading",
     "StoreError": "store.journal",
     "Summary": "analysis.summary",
     "Target": "targets",
@@ -87,6 +89,7 @@ __all__ = [
     "Score",
     "Source",
     "SourceError",
+    "Store",
     "StoreError",
     "Summary",
     "Target",

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_metricbench.contracts import AttemptRecord, Seconds
+from pytest_metricbench.messages import counted
 from pytest_metricbench.score_values import ScoreValue
 
 COST_NAMES: Final = ("cost_usd", "cost")
@@ -236,10 +237,10 @@ def _take(state: dict[str, Any]) -> str | None:
     if over is not None:
         return over
     if state["until"] is not None and time.time() >= state["until"]:
-        return f"{state['seconds']:,g} seconds"
+        return "1 second" if state["seconds"] == 1 else f"{state['seconds']:,g} seconds"
     if state["left"] is not None:
         if state["left"] < 1:
-            return "1 attempt" if state["attempts"] == 1 else f"{state['attempts']:,} attempts"
+            return counted(state["attempts"], "attempt")
         state["left"] -= 1
     return None
 

@@ -71,13 +71,7 @@ def _interruptible(seconds: float, function: Callable[..., T], arguments: tuple[
             late = True
             raise DeadlineExceededError
 
-    def watch() -> None:
-        pause = seconds
-        while not ended.wait(pause):
-            signal.pthread_kill(main, _SIGNAL)
-            pause = _REPEAT
-
-    watchdog = threading.Thread(target=watch, name="metricbench-deadline", daemon=True)
+    watchdog = _watchdog(seconds, main, ended)
     previous = signal.signal(_SIGNAL, interrupt)
     try:
         try:
@@ -100,6 +94,18 @@ def _interruptible(seconds: float, function: Callable[..., T], arguments: tuple[
     if late:
         raise DeadlineExceededError
     return result
+
+
+def _watchdog(seconds: float, main: int, ended: threading.Event) -> threading.Thread:
+    """A thread that sends the signal to the main one at the limit, and again and again until the call has ended."""
+
+    def watch() -> None:
+        pause = seconds
+        while not ended.wait(pause):
+            signal.pthread_kill(main, _SIGNAL)
+            pause = _REPEAT
+
+    return threading.Thread(target=watch, name="metricbench-deadline", daemon=True)
 
 
 def _abandonable(seconds: float, function: Callable[..., T], arguments: tuple[Any, ...]) -> T:

@@ -10,6 +10,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from pytest_metricbench.messages import counted
+
 USUAL_THREADS: Final = 32
 """Attempts at a time of the executor ``threads`` where nothing says how many."""
 MOST_THREADS: Final = 10_000
@@ -161,7 +163,7 @@ class DaskSettings(ExecutorSettings):
         """As ``dask at tcp://host:8786``."""
         sent = ", files sent in a bundle" if self.files == "bundle" else ""
         if self.workers is not None:
-            return f"dask, {self.workers:,} workers on this machine{sent}"
+            return f"dask, {counted(self.workers, 'worker')} on this machine{sent}"
         return f"dask at {self.scheduler or self.scheduler_file or 'the address that Dask is configured with'}{sent}"
 
 

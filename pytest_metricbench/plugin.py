@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_metricbench.options import FILES, OptionGroup, check_flags, check_ini_names, origins_named, settle
-from pytest_metricbench.protocol_choice import AUTO, CHOICES, tell, why_standard
+from pytest_metricbench.pytest_side.option_list import add_options
+from pytest_metricbench.pytest_side.options import (
+    FILES,
+    check_flags,
+    check_ini_names,
+    origins_named,
+    settle,
+)
+from pytest_metricbench.pytest_side.protocol_choice import tell, why_standard
 
 if TYPE_CHECKING:
-    from pytest_metricbench.session import Controller
+    from pytest_metricbench.pytest_side.session import Controller
 
 SUFFIXES: Final = (".yml", ".yaml")
 _CHECKED: Final = (
@@ -25,168 +32,11 @@ _CHECKED: Final = (
     *("nemo_bundle", "markdown", "codequality", "html"),
 )
 """Options that are checked before anything runs."""
-SHOWN: Final = ("survivors", "matrix", "tasks", "attempts", "plan")
-"""What ``--metricbench-show`` shows."""
-DEFAULT_FILES: Final = ["experiment.yml", "*.experiment.yml"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options; each is explained in ``docs/usage.md``."""
-    group = OptionGroup(parser, "metricbench", "metricbench: benchmark cases as tests")
-    _add_start_options(group)
-    _add_run_options(group)
-    _add_executor_option(group)
-    _add_protocol_option(group)
-    _add_show_option(group)
-    _add_output_options(group)
-    _add_machine_options(group)
-    parser.addini(
-        FILES,
-        type="args",
-        default=DEFAULT_FILES,
-        help="Names of experiment files to collect from folders (default: experiment.yml *.experiment.yml)",
-    )
-
-
-def _add_start_options(group: OptionGroup) -> None:
-    """A first experiment."""
-    group.addoption(
-        "--metricbench-init",
-        nargs="?",
-        const=".",
-        metavar="DIR",
-        help="Write a first experiment into this folder, or the current one, and end: about the agent, Harbor dataset, "
-        "tests or table of results that is in it, else an example to copy",
-    )
-    group.addoption(
-        "--metricbench-init-kind",
-        metavar="KIND",
-        help="What it is about: python, command, harbor, suite or table (default: what is found in the folder)",
-    )
-
-
-def _add_run_options(group: OptionGroup) -> None:
-    """What is run and what is taken from the store."""
-    group.addoption(
-        "--metricbench-store",
-        metavar="DIR",
-        help="Folder for the stores, one below it for each experiment name (default: .metricbench beside the file)",
-    )
-    group.addoption(
-        "--metricbench-fresh",
-        action="store_true",
-        help="Start over: reuse nothing, and keep the old store aside",
-    )
-    group.addoption(
-        "--metricbench-retry-died",
-        action="store_true",
-        help="Run attempts again that died, instead of reusing what is known of them",
-    )
-    group.addoption(
-        "--metricbench-coverage",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="Measure only this coverage system; may be given several times (default: all of the experiment)",
-    )
-    group.addoption(
-        "--metricbench-cached-attempts",
-        action="store_true",
-        help="Run no attempt: fail those that the store does not have; coverage is measured from what it has",
-    )
-    group.addoption(
-        "--metricbench-cached-only",
-        action="store_true",
-        help="Run and measure nothing: the answer comes from the store, and what it does not have fails",
-    )
-    group.addoption(
-        "--metricbench-lock",
-        action="store_true",
-        help="Write the lock of each named experiment anew from what it expands, and end",
-    )
-
-
-def _add_executor_option(group: OptionGroup) -> None:
-    """What makes the attempts."""
-    group.addoption(
-        "--metricbench-executor",
-        metavar="KIND[:MORE]",
-        help="What makes the attempts: local, the items themselves; threads:N, N at a time in this process, for "
-        "runners that wait; dask:ADDRESS, dask:FILE.json or dask:N, the workers of a Dask cluster, or N of them on "
-        "this machine (default: the experiment's executor, or local)",
-    )
-
-
-def _add_protocol_option(group: OptionGroup) -> None:
-    """How pytest runs an item."""
-    group.addoption(
-        "--metricbench-protocol",
-        choices=CHOICES,
-        default=AUTO,
-        metavar="|".join(CHOICES),
-        help="How pytest runs an attempt: auto, with one report, where no other plugin or option needs those of set-up "
-        "and teardown; standard, always with pytest's three (default: auto)",
-    )
-
-
-def _add_show_option(group: OptionGroup) -> None:
-    """What is shown in place of a run."""
-    group.addoption(
-        "--metricbench-show",
-        choices=SHOWN,
-        metavar="|".join(SHOWN),
-        help="Print that part of what the store holds, or the plan of a run, and end without running anything",
-    )
-
-
-def _add_output_options(group: OptionGroup) -> None:
-    """What is written beside the store."""
-    group.addoption(
-        "--metricbench-nemo-bundle",
-        metavar="DIR",
-        help="Write one NeMo evaluator bundle a variant below this folder",
-    )
-    group.addoption(
-        "--metricbench-html",
-        metavar="FILE",
-        help="Write the report as one page of HTML (needs pip install 'pytest-metricbench[report]')",
-    )
-    group.addoption(
-        "--metricbench-compare",
-        metavar="STORE_OR_SUMMARY",
-        help="Say what changed against an earlier run: its store, or its summary.json",
-    )
-    group.addoption(
-        "--metricbench-markdown",
-        metavar="FILE",
-        help="Write the answer as Markdown; it is added to $GITHUB_STEP_SUMMARY by itself where that is set",
-    )
-    group.addoption(
-        "--metricbench-codequality",
-        metavar="FILE",
-        help="Write survivors and gates that do not hold as a GitLab code quality report",
-    )
-
-
-def _add_machine_options(group: OptionGroup) -> None:
-    """A run on several machines."""
-    group.addoption(
-        "--metricbench-shard",
-        metavar="I/N",
-        help="Select the I-th of N parts of the attempts, the same on every machine",
-    )
-    group.addoption(
-        "--metricbench-durations",
-        metavar="FILE",
-        help="Balance the parts by the durations in the attempts.jsonl of an earlier run; the same file everywhere",
-    )
-    group.addoption(
-        "--metricbench-merge",
-        nargs="+",
-        default=[],
-        metavar="DIR",
-        help="Take over what other stores of the experiment hold before anything runs",
-    )
+    add_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -214,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "metricbench(case, variant, task): which attempt this is, for exact selection with -m"
     )
     if any(config.getoption(f"metricbench_{name}") for name in _CHECKED):
-        from pytest_metricbench.opening import check_options
+        from pytest_metricbench.pytest_side.opening import check_options
 
         with origins_named(config):
             check_options(config)
@@ -226,11 +76,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if config.getoption("metricbench_init") is not None or config.getoption("metricbench_init_kind") is not None:
         return _start(config)
     if config.getoption("metricbench_lock"):
-        from pytest_metricbench.opening import write_locks
+        from pytest_metricbench.pytest_side.opening import write_locks
 
         return write_locks(config, _named_files(config))
     if config.getoption("metricbench_show"):
-        from pytest_metricbench.preview import prepare
+        from pytest_metricbench.pytest_side.preview import prepare
 
         with origins_named(config):
             prepare(config)
@@ -258,7 +108,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Check the named experiments before any worker starts, so that a broken one is a usage error in any mode."""
     session.config.stash[_SESSION] = session
     if not _is_worker(session.config) and (named := _named_files(session.config)):
-        from pytest_metricbench.opening import check_named
+        from pytest_metricbench.pytest_side.opening import check_named
 
         check_named(session, named)
         _controller(session.config)
@@ -279,7 +129,7 @@ def pytest_collect_file(
     collectors = yield
     config = parent.config
     if file_path.suffix in SUFFIXES and (file_path in _named_files(config) or _matches(config, file_path)):
-        from pytest_metricbench.opening import collect_experiment
+        from pytest_metricbench.pytest_side.opening import collect_experiment
 
         collector = collect_experiment(file_path, parent, claimed=bool(collectors))
         if collector is not None:
@@ -332,7 +182,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Send attempts in their order; any ``--dist`` but the default is left to pytest-xdist."""
     if config.getoption("dist") != "load":
         return None
-    from pytest_metricbench.scheduling import ExperimentScheduling
+    from pytest_metricbench.pytest_side.scheduling import ExperimentScheduling
 
     return ExperimentScheduling(config, log, lambda ids: _controller(config).plan(ids) if _any_ours(ids) else None)
 
@@ -387,7 +237,7 @@ def _controller(config: pytest.Config) -> "Controller":
             raise pytest.UsageError(
                 "metricbench: --dist each would make every attempt anew on every worker; --dist load makes each once"
             )
-        from pytest_metricbench.session import Controller
+        from pytest_metricbench.pytest_side.session import Controller
 
         controller = Controller(config.stash[_SESSION])
         config.pluginmanager.register(controller, Controller.NAME)

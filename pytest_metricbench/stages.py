@@ -15,17 +15,18 @@ from pytest_metricbench import coverage, runners
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import Summary
-from pytest_metricbench.attempts import Attempts
 from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.contracts import AttemptRecord, CoverageKey, CoverageRecord
 from pytest_metricbench.definition import loading
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
-from pytest_metricbench.describing import known_files
 from pytest_metricbench.generating.base import Makers
 from pytest_metricbench.generating.builtin import known_makers
-from pytest_metricbench.measuring import measure_requests, plan_coverage
-from pytest_metricbench.store.reading import Contents, read_store
+from pytest_metricbench.running.attempts import Attempts
+from pytest_metricbench.running.coverage_plan import plan_coverage
+from pytest_metricbench.running.describing import known_files
+from pytest_metricbench.running.measuring import measure_requests
+from pytest_metricbench.store.reading import Store, read_store
 from pytest_metricbench.store.writing import StoreWriter
 
 
@@ -59,7 +60,7 @@ def load_experiment(
     )
 
 
-def open_store(path: str | os.PathLike[str]) -> Contents:
+def open_store(path: str | os.PathLike[str]) -> Store:
     """Read the store in a folder; an absent folder is an empty store.
 
     Raises:
@@ -68,7 +69,7 @@ def open_store(path: str | os.PathLike[str]) -> Contents:
     return read_store(Path(path).absolute())
 
 
-def measure_coverage(experiment: Experiment, store: Contents) -> dict[CoverageKey, CoverageRecord]:
+def measure_coverage(experiment: Experiment, store: Store) -> dict[CoverageKey, CoverageRecord]:
     """Measure every coverage score that the store's attempts allow and the store does not have; keep them there.
 
     Returns:
@@ -100,12 +101,12 @@ def measure_coverage(experiment: Experiment, store: Contents) -> dict[CoverageKe
     return measured
 
 
-def analyze(experiment: Experiment, store: Contents) -> Summary:
+def analyze(experiment: Experiment, store: Store) -> Summary:
     """The summary of everything in the store that still belongs to the experiment. Runs and writes nothing."""
     return summarize(gather(experiment, store))
 
 
-def gather(experiment: Experiment, store: Contents) -> Results:
+def gather(experiment: Experiment, store: Store) -> Results:
     """What the store knows of an experiment: the attempts and coverage scores whose inputs are as they were."""
     fingerprints = Fingerprints(experiment, known=known_files(store.layout))
     desk = Attempts(experiment, fingerprints, store.layout, lambda: store.attempts)

@@ -5,7 +5,6 @@ collected; imported only by the process that calls it, so that collecting an exp
 """
 
 import ast
-import difflib
 import importlib
 import importlib.machinery
 import sys
@@ -17,6 +16,8 @@ from typing import Any, Final
 
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from pytest_metricbench.messages import did_you_mean
 
 _PATTERN: Final = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 
@@ -189,8 +190,8 @@ def _refuse_unknown_function(file: Path, function: str) -> None:
     wanted = function.partition(".")[0]
     if names is None or wanted in names:
         return
-    near = difflib.get_close_matches(wanted, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = did_you_mean(wanted, names)
+    hint = f"; {near}" if near else ""
     raise PydanticCustomError(
         "target_function",
         "{file} defines no {function}{hint}",

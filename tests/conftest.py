@@ -1,16 +1,25 @@
 """For all tests."""
 
 import os
+import pkgutil
 import sys
+import warnings
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 
 import numpy  # noqa: F401  (pytester forgets what an in-process run imported, and numpy cannot be imported twice)
 import pytest
 
+import pytest_metricbench
+
 with suppress(ImportError):
     import httpcore  # noqa: F401  (nor can what httpx imports late: it would not know the errors of a second one)
     import httpx  # noqa: F401
+
+# The tests start some thousand processes, and each would compile the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Every change is judged by the same examples, enough to find what was broken today; .ci/full looks longer, and anew.
 # How long an example takes to draw or to run says how busy the machine is; no fixture here is changed by an example.
@@ -52,6 +61,21 @@ if find_spec("xdist") is None:  # one of the combinations of .ci/matrix: the plu
                 return run(self, *args, **kwargs)
 
             monkeypatch.setattr(pytest.Pytester, name, asked)
+
+
+@pytest.fixture(scope="session")
+def imported_once() -> None:
+    """Every module of the package is imported, which a session in this process would do and forget again."""
+    with warnings.catch_warnings(action="ignore"):
+        for module in pkgutil.walk_packages(pytest_metricbench.__path__, "pytest_metricbench."):
+            with suppress(ImportError):  # it needs what is not installed here
+                import_module(module.name)
+
+
+@pytest.fixture
+def pytester(imported_once: None, pytester: pytest.Pytester) -> pytest.Pytester:
+    """pytest's own, once everything is imported."""
+    return pytester
 
 
 @pytest.fixture

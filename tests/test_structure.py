@@ -16,10 +16,13 @@ LAYERS = (
         "named_files",
         "kinds",
         "origins",
+        "messages",
         "score_values",
         "digests",
         "answers",
+        "argv",
         "plain_files",
+        "private_names",
         "process_groups",
         "orphans",
         "processes",
@@ -36,33 +39,16 @@ LAYERS = (
     {"definition"},
     {"interop"},
     {"runners", "coverage", "store", "analysis"},
-    {"naming", "selecting", "ordering", "wire", "request_folders"},
-    {"ahead", "earlier"},
-    {"attempts", "measuring", "sharding"},
-    {"staleness", "budgeted", "describing", "forecast"},
-    {"bench"},
-    {"runs"},
-    {"crashes", "executor_choice"},
-    {"executors"},
-    {"reporting"},
-    {"stages"},
-    {"publishing", "starting"},
-    {"extensions"},
-    {"benches", "items", "options", "protocol_choice"},
-    {"groups", "executing", "protocol", "stopping"},
-    {"item_hooks"},
-    {"collection"},
-    {"scheduling", "opening", "preview"},
-    {"sorting", "finding"},
-    {"session"},
+    {"running"},
+    {"executors", "reporting", "stages"},
+    {"starting"},
+    {"pytest_side"},
     {"hookspecs"},
     {"plugin", "__main__"},
 )
 """From the bottom up: a part imports from the layers below its own, and leaves (the first layer) from one another."""
 
-KNOW_PYTEST = {"collection", "publishing", "scheduling", "opening", "preview", "sorting", "session"}
-KNOW_PYTEST |= {"executing", "executor_choice", "protocol", "protocol_choice", "stopping"}
-KNOW_PYTEST |= {"benches", "items", "groups", "item_hooks", "finding", "reporting", "hookspecs", "options", "plugin"}
+KNOW_PYTEST = {"pytest_side", "reporting", "hookspecs", "plugin"}
 INSIDE_THE_TESTED_PROJECT = {"suite/inside.py", "suite/inside_fork.py", "suite/inside_pytest.py"}
 """Run in a process of the tested project, whose tests are pytest's."""
 TOUCH_THE_DISK = {"os", "io", "pathlib", "shutil", "tempfile", "glob"}
@@ -101,7 +87,7 @@ def layer_of(part: str) -> int:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_run_upwards(path):
+def test_imports_run_upwards(path: Path) -> None:
     part = part_of(path)
     for name in imported(path):
         top, *below = name.split(".")
@@ -118,7 +104,7 @@ def test_imports_run_upwards(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_only_the_pytest_side_knows_pytest(path):
+def test_only_the_pytest_side_knows_pytest(path: Path) -> None:
     tops = {name.split(".")[0] for name in imported(path)}
     if part_of(path) not in KNOW_PYTEST and path.relative_to(PACKAGE).as_posix() not in INSIDE_THE_TESTED_PROJECT:
         assert not tops & {"pytest", "_pytest", "xdist"}
@@ -127,12 +113,12 @@ def test_only_the_pytest_side_knows_pytest(path):
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "analysis").glob("*.py")), ids=lambda path: path.name)
-def test_analysis_touches_no_disk(path):
+def test_analysis_touches_no_disk(path: Path) -> None:
     assert not {name.split(".")[0] for name in imported(path)} & TOUCH_THE_DISK
     calls = {ast.unparse(node.func) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)}
     assert "open" not in calls
 
 
-def test_every_part_has_its_layer():
+def test_every_part_has_its_layer() -> None:
     parts = {part_of(path) for path in MODULES}
     assert parts == set().union(*LAYERS)

@@ -17,7 +17,7 @@ Everything stands in `pytest_metricbench` and is imported on first use. Other mo
 """
 
 CHAPTERS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("The stages", ("load_experiment", "open_store", "measure_coverage", "analyze", "Experiment", "Summary")),
+    ("The stages", ("load_experiment", "open_store", "Store", "measure_coverage", "analyze", "Experiment", "Summary")),
     ("Runners", ("Runner", "Role", "Argv", "Target", "AttemptRequest", "Outcome", "AttemptError", "AttemptRecord")),
     ("Coverage systems", ("CoverageSystem", "CoverageRequest", "Score", "Goals", "CoverageRecord")),
     ("Sources of tasks and mutants", ("Source", "CaseSource")),

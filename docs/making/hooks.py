@@ -12,7 +12,8 @@ PREFIX = "pytest_metricbench_"
 INTRODUCTION = """\
 # Hooks
 
-A `conftest.py` beside the experiment, or an installed plugin, implements these to add kinds of its own.
+{text}
+
 [Extending](../extending.md) shows a runner and a coverage system whole; the classes are in the [API](api.md).
 """
 
@@ -25,7 +26,9 @@ def hooks() -> dict[str, Callable[..., Any]]:
 
 def page() -> str:
     """The page."""
-    return "\n".join([INTRODUCTION, *_sections()])
+    first, *rest = (hookspecs.__doc__ or "").partition(":")[2].strip().splitlines()
+    text = as_markdown("\n".join([first[0].upper() + first[1:], *rest])).strip()
+    return "\n".join([INTRODUCTION.format(text=text), *_sections()])
 
 
 def _sections() -> Iterator[str]:

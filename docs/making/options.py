@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_metricbench import plugin
-from pytest_metricbench.options import WITHOUT_TWIN
+from pytest_metricbench.pytest_side.options import WITHOUT_TWIN
 
 FLAG = "store_true"
 

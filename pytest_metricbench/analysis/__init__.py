@@ -1,0 +1,1 @@
+"""What the attempts and the coverage of an experiment mean: pure functions on arrays and records."""

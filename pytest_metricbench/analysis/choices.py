@@ -6,13 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.figures import ChoiceFigure
+from pytest_metricbench.analysis.figures import DECIMALS, ChoiceFigure
 from pytest_metricbench.analysis.kill_matrix import KillMatrix
-from pytest_metricbench.analysis.summary import GreedyStep, SubsetScores
+from pytest_metricbench.analysis.kill_models import GreedyStep
+from pytest_metricbench.analysis.summary import SubsetScores
 from pytest_metricbench.analysis.unavailable import missing
 from pytest_metricbench.definition.experiment import MutationScore
-
-_DECIMALS: Final = 12
 
 
 def choices(
@@ -38,7 +37,7 @@ def _choice(subsets: Mapping[str, SubsetScores], system: str, score: MutationSco
             if found.outside:
                 return ChoiceFigure(value=None, reason=found.reason, outside=True, **_NOTHING)
         if coverage.value is not None and figure.value is not None:
-            pairs.append((name, round(coverage.value, _DECIMALS), figure.value))
+            pairs.append((name, round(coverage.value, DECIMALS), figure.value))
     if len(pairs) < 2:
         return ChoiceFigure(**missing("fewer than 2 subsets of this size have both values"), **_NOTHING)
     highest = max(coverage for _, coverage, _ in pairs)
@@ -46,11 +45,11 @@ def _choice(subsets: Mapping[str, SubsetScores], system: str, score: MutationSco
     got, best = _mean([value for _, value in chosen]), max(value for _, _, value in pairs)
     at_random = _mean([value for _, _, value in pairs])
     return ChoiceFigure(
-        value=max(0.0, round(best - got, _DECIMALS)),
+        value=max(0.0, round(best - got, DECIMALS)),
         chosen=got,
         best=best,
         random=at_random,
-        random_regret=max(0.0, round(best - at_random, _DECIMALS)),
+        random_regret=max(0.0, round(best - at_random, DECIMALS)),
         subsets=tuple(name for name, _ in chosen),
         among=len(pairs),
     )

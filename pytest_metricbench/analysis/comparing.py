@@ -21,7 +21,7 @@ from pytest_metricbench.analysis.comparing_models import (
     RunComparison,
     ScoreDifference,
 )
-from pytest_metricbench.analysis.comparing_noise import Score, score_changes, survival_p
+from pytest_metricbench.analysis.comparing_noise import score_changes, survival_p
 from pytest_metricbench.analysis.comparing_passes import paired_over_cases
 from pytest_metricbench.analysis.comparing_tasks import (
     attempts_compared,
@@ -34,13 +34,13 @@ from pytest_metricbench.analysis.comparing_tasks import (
 from pytest_metricbench.analysis.comparing_terms import groups_of, require_comparable, terms_of_summary
 from pytest_metricbench.analysis.draws import stream
 from pytest_metricbench.analysis.families import holm
-from pytest_metricbench.analysis.figures import Figure
+from pytest_metricbench.analysis.figures import Figure, rounded
 from pytest_metricbench.analysis.gates import check_gates
 from pytest_metricbench.analysis.kill_matrix import some
 from pytest_metricbench.analysis.pass_at_k import pass_at_k, pass_hat_k
 from pytest_metricbench.analysis.summary import CaseSummary, Settings, Summary
 from pytest_metricbench.analysis.unavailable import missing
-from pytest_metricbench.definition.experiment import BASELINE, Gate
+from pytest_metricbench.definition.experiment import BASELINE, Gate, MutationScore
 
 _ONLY_FIRST: Final = "mutants were left alone after their first kill"
 _NEWLY_KILLED: Final = "newly killed"
@@ -210,7 +210,7 @@ def _other_groups(then: CaseSummary, now: CaseSummary) -> tuple[GroupChange, ...
 
 def _score_differences(
     name: str, then: CaseSummary, now: CaseSummary, cells: CommonCells, settings: Settings
-) -> dict[Score, ScoreDifference]:
+) -> dict[MutationScore, ScoreDifference]:
     counted = some(cells.then.present) & some(cells.now.present)
     with_cell = [mutant for mutant, counts in zip(cells.mutants, counted.tolist(), strict=True) if counts]
     mutants = len(with_cell)
@@ -219,7 +219,7 @@ def _score_differences(
     rests_on: dict[str, Any] = {"mutants": mutants, "tasks": len(cells.tasks), "gained": gained, "lost": lost}
     first_only = bool(then.counts.not_needed or now.counts.not_needed)
     why = why_outside(then, now, [BASELINE, *cells.mutants])
-    scores: tuple[Score, Score] = ("kill_share", "mean_drop")
+    scores: tuple[MutationScore, MutationScore] = ("kill_share", "mean_drop")
     if why is not None or not mutants:
         nothing = missing("no mutant is scored in both runs with a cell in each") if why is None else missing(why)
         none = ScoreDifference(**nothing, outside=True if why else None, then=None, now=None, **rests_on)
@@ -229,7 +229,7 @@ def _score_differences(
     found = score_changes(cells.of(with_cell), settings.bootstrap, stream(settings.seed, "compare", name, "scores"))
     return {
         score: ScoreDifference(
-            value=round(change.now - change.then, 12) + 0.0,
+            value=rounded(change.now - change.then),
             then=change.then,
             now=change.now,
             interval=change.interval,
@@ -242,7 +242,7 @@ def _score_differences(
 
 def _of_first_kills(
     then: CaseSummary, now: CaseSummary, killed: Sequence[Any], mutants: int, rests_on: dict[str, Any]
-) -> dict[Score, ScoreDifference]:
+) -> dict[MutationScore, ScoreDifference]:
     """Where only each mutant's first kill is known: of the whole pool, and only if both pools are the same."""
     none = ScoreDifference(**missing(_ONLY_FIRST), then=None, now=None, **rests_on)
     if set(then.tasks) != set(now.tasks):
@@ -250,7 +250,7 @@ def _of_first_kills(
         return {"kill_share": ScoreDifference(**other, then=None, now=None, **rests_on), "mean_drop": none}
     before, after = (int(np.count_nonzero(found)) for found in killed)
     share = ScoreDifference(
-        value=round((after - before) / mutants, 12) + 0.0,
+        value=rounded((after - before) / mutants),
         then=before / mutants,
         now=after / mutants,
         interval_reason=f"{_ONLY_FIRST}: its other cells cannot be drawn anew",

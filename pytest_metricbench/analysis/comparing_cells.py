@@ -9,10 +9,13 @@ from typing import Final
 
 import numpy as np
 
+from pytest_metricbench.analysis.arrays import BoolArray, IntArray
 from pytest_metricbench.analysis.comparing_terms import groups_of
-from pytest_metricbench.analysis.detection import BoolArray, IntArray, Tallies
+from pytest_metricbench.analysis.detection import Tallies
+from pytest_metricbench.analysis.kill_models import Detection
 from pytest_metricbench.analysis.redraws import Judge
-from pytest_metricbench.analysis.summary import AttemptValue, CaseSummary, Detection, Settings, TaskResult
+from pytest_metricbench.analysis.summary import CaseSummary, Settings
+from pytest_metricbench.analysis.variant_models import AttemptValue, TaskResult
 from pytest_metricbench.definition.experiment import BASELINE, KillRule
 
 _OWN_ID: Final = re.compile(r"[0-9a-f]{32}")

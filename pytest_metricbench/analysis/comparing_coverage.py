@@ -5,17 +5,17 @@ from typing import Final
 
 import numpy as np
 
+from pytest_metricbench.analysis.arrays import BoolArray, FloatArray
 from pytest_metricbench.analysis.comparing_cells import CommonCells, RunCells, common
 from pytest_metricbench.analysis.comparing_models import ChangedFigure, CoefficientDifferences
-from pytest_metricbench.analysis.correlation import FloatArray, coefficients, why_undefined
-from pytest_metricbench.analysis.detection import BoolArray
+from pytest_metricbench.analysis.correlation import coefficients, why_undefined
+from pytest_metricbench.analysis.figures import DECIMALS, rounded
 from pytest_metricbench.analysis.many_coefficients import METHODS
 from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.analysis.unavailable import missing
 from pytest_metricbench.definition.experiment import MutationScore
 
 _SCORES: Final[tuple[MutationScore, ...]] = ("kill_share", "mean_drop")
-_DECIMALS: Final = 12
 _NO_INTERVAL: Final = "needs the goals of each task in both runs, which no summary holds"
 _NO_DRAW: Final = "a coverage of the pool is one measurement: it has no spread"
 _SIDES: Final = "the earlier run", "this run"
@@ -100,9 +100,7 @@ def _differences(
 
 def _coverage(case: CaseSummary, names: Sequence[str], system: str) -> FloatArray:
     values = [case.subsets[name].coverage[system].value for name in names]
-    found = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    rounded: FloatArray = np.round(found, _DECIMALS)
-    return rounded
+    return np.array([np.nan if value is None else round(value, DECIMALS) for value in values], dtype=np.float64)
 
 
 def _scores(run: RunCells, members: BoolArray, score: MutationScore) -> FloatArray:
@@ -119,12 +117,12 @@ def _scores(run: RunCells, members: BoolArray, score: MutationScore) -> FloatArr
     counted = numbers > 0
     totals = counted.sum(axis=1)
     means = np.where(counted, values, 0.0).sum(axis=1) / np.maximum(totals, 1)
-    rounded: FloatArray = np.round(np.where(totals > 0, means, np.nan), _DECIMALS).astype(np.float64)
-    return rounded
+    scores: FloatArray = np.round(np.where(totals > 0, means, np.nan), DECIMALS).astype(np.float64)
+    return scores
 
 
 def _changed(then: float, now: float, why_no_interval: str) -> ChangedFigure:
-    return ChangedFigure(value=round(now - then, _DECIMALS) + 0.0, then=then, now=now, interval_reason=why_no_interval)
+    return ChangedFigure(value=rounded(now - then), then=then, now=now, interval_reason=why_no_interval)
 
 
 def _nothing(reason: str, outside: bool | None = None) -> ChangedFigure:

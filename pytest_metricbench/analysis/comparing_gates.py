@@ -7,9 +7,10 @@ from pytest_metricbench.analysis.comparing_models import CaseComparison, Changed
 from pytest_metricbench.analysis.figures import Figure, Interval
 from pytest_metricbench.analysis.gate_numbers import meets, number_text
 from pytest_metricbench.analysis.summary import GateCheck, Settings
-from pytest_metricbench.analysis.unavailable import counted, missing
+from pytest_metricbench.analysis.unavailable import missing
 from pytest_metricbench.definition.experiment import BASELINE, Gate
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 
 SIGNIFICANT: Final = 0.05
 """A new survivor is noise where its adjusted p is above this; a drop where its 95 % interval reaches the number."""

@@ -5,22 +5,21 @@ and a cell that holds no others shows no change.
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 import numpy as np
 
+from pytest_metricbench.analysis.arrays import FloatArray, IntArray
 from pytest_metricbench.analysis.comparing_cells import CommonCells, RunCells
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray
 from pytest_metricbench.analysis.draws import Rng
+from pytest_metricbench.analysis.figures import DECIMALS
 from pytest_metricbench.analysis.intervals import Z
 from pytest_metricbench.analysis.task_labels import MOST_UNDEFINED
+from pytest_metricbench.definition.experiment import MutationScore
 
 _NUMBERS: Final = 2_000_000
 """Numbers held at a time: bounds the memory."""
 _TIE: Final = 1e-9
-_DECIMALS: Final = 12
-
-Score: TypeAlias = Literal["kill_share", "mean_drop"]
 
 
 # ---------------------------------------------------------------- exchanged attempts
@@ -113,7 +112,7 @@ class ScoreChange:
     """Why there is no interval."""
 
 
-def score_changes(cells: CommonCells, draws: int, rng: Rng) -> dict[Score, ScoreChange]:
+def score_changes(cells: CommonCells, draws: int, rng: Rng) -> dict[MutationScore, ScoreChange]:
     """The change of both mutation scores with its interval: 1.96 standard deviations over redrawn tasks and mutants.
 
     Tasks and mutants are drawn with replacement, independently, the same ones in both runs, with the cells as each run
@@ -127,7 +126,7 @@ def score_changes(cells: CommonCells, draws: int, rng: Rng) -> dict[Score, Score
         draws: redraws.
         rng: of this purpose.
     """
-    scores: tuple[Score, Score] = ("kill_share", "mean_drop")
+    scores: tuple[MutationScore, MutationScore] = ("kill_share", "mean_drop")
     tasks, mutants = len(cells.tasks), len(cells.mutants)
     redrawn = np.empty((2, draws))
     step = max(1, _NUMBERS // max(1, tasks * mutants))
@@ -169,7 +168,7 @@ def _change(then: float, now: float, redrawn: FloatArray) -> ScoreChange:
         same = "no cell changed" if abs(now - then) < _TIE else "every cell changed alike"
         return ScoreChange(then, now, None, f"{same}: there is no spread to judge by")
     reach = Z * spread
-    low, high = round(max(-1.0, now - then - reach), _DECIMALS), round(min(1.0, now - then + reach), _DECIMALS)
+    low, high = round(max(-1.0, now - then - reach), DECIMALS), round(min(1.0, now - then + reach), DECIMALS)
     return ScoreChange(then, now, (low, high), None)
 
 

@@ -11,14 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pytest_metricbench.analysis.comparing_models import PairedDifference
-from pytest_metricbench.analysis.figures import Interval
+from pytest_metricbench.analysis.figures import DECIMALS, Interval
 from pytest_metricbench.analysis.pass_at_k import Estimator
-from pytest_metricbench.analysis.unavailable import counted
+from pytest_metricbench.messages import counted
 
 Tally = tuple[int, int]
 """Entries and passes of a task."""
 
-_DECIMALS: Final = 12
 _CONFIDENCE: Final = 0.95
 
 
@@ -94,7 +93,7 @@ def paired_over_cases(
         now=float(sum(afters) / len(afters)),
         interval=interval,
         interval_reason=why,
-        se=None if se is None else round(se, _DECIMALS),
+        se=None if se is None else round(se, DECIMALS),
         **rests_on,
     )
 
@@ -108,10 +107,10 @@ def _interval(
     if len(set(differences)) == 1:
         alike = "no task changed" if differences[0] == 0 else f"all {len(differences)} tasks changed alike"
         return None, f"{alike}: there is no spread to judge by"
-    if round(se, _DECIMALS) == 0:
+    if round(se, DECIMALS) == 0:
         return None, "the cases changed alike: there is no spread to judge by"
     reach = student_quantile(clusters - 1) * se
-    return (round(max(-1.0, value - reach), _DECIMALS), round(min(1.0, value + reach), _DECIMALS)), None
+    return (round(max(-1.0, value - reach), DECIMALS), round(min(1.0, value + reach), DECIMALS)), None
 
 
 def student_quantile(df: int, confidence: float = _CONFIDENCE) -> float:

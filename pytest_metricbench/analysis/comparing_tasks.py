@@ -8,8 +8,9 @@ from pytest_metricbench.analysis.comparing_cells import common, passes, same_ent
 from pytest_metricbench.analysis.comparing_models import PairedDifference, SameAttempts, TaskThenOrNow, VerdictChange
 from pytest_metricbench.analysis.comparing_passes import Tally, paired_difference
 from pytest_metricbench.analysis.pass_at_k import Estimator
-from pytest_metricbench.analysis.summary import CaseSummary, Settings, TaskResult, VariantSummary
+from pytest_metricbench.analysis.summary import CaseSummary, Settings
 from pytest_metricbench.analysis.unavailable import outside_reason
+from pytest_metricbench.analysis.variant_models import TaskResult, VariantSummary
 from pytest_metricbench.definition.experiment import BASELINE
 
 _SIDES = "the earlier run", "this run"

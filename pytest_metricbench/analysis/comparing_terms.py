@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import get_args
 
 from pytest_metricbench.analysis.comparing_models import MutantGroup
-from pytest_metricbench.analysis.summary import CaseSummary, MutantGroups, Summary, VariantSummary
+from pytest_metricbench.analysis.kill_models import MutantGroups
+from pytest_metricbench.analysis.summary import CaseSummary, Summary
+from pytest_metricbench.analysis.variant_models import VariantSummary
 from pytest_metricbench.definition.experiment import BASELINE, Experiment
 
 

@@ -7,9 +7,10 @@ from pytest_metricbench.analysis.outcomes import CaseOutcomes
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.subset_figures import NO_RESULT, CaseScores
 from pytest_metricbench.analysis.summary import BaselineCheck, CoverageFailure
-from pytest_metricbench.analysis.unavailable import briefly, counted, outside_reason
+from pytest_metricbench.analysis.unavailable import briefly, outside_reason
 from pytest_metricbench.definition.experiment import POOL
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 
 
 def baseline_check(outcomes: CaseOutcomes) -> BaselineCheck:

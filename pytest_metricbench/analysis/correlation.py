@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from pytest_metricbench.analysis.arrays import FloatArray, IntArray
 
 NEARLY_CONSTANT: Final = 1e-12
 """Values whose range is at most this share of the largest magnitude differ by rounding only."""

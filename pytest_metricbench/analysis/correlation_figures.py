@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import Coefficients, IntArray, coefficients, levels, why_undefined
+from pytest_metricbench.analysis.arrays import IntArray
+from pytest_metricbench.analysis.correlation import Coefficients, coefficients, levels, why_undefined
 from pytest_metricbench.analysis.figures import Correlation, CorrelationBySize, Figure, SizeControl, Ties
 from pytest_metricbench.analysis.inference import Inference, Tables
 from pytest_metricbench.analysis.many_coefficients import METHODS

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from pytest_metricbench.analysis.figures import whole_text
+from pytest_metricbench.analysis.kill_models import Death
 from pytest_metricbench.analysis.outcomes import CaseOutcomes
 from pytest_metricbench.analysis.results import Results
-from pytest_metricbench.analysis.summary import Death
 from pytest_metricbench.contracts import AttemptError, AttemptRecord
 from pytest_metricbench.definition.experiment import ScorePolicy
 from pytest_metricbench.definition.scoring import status

@@ -12,12 +12,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from pytest_metricbench.analysis.arrays import BoolArray, IntArray
 from pytest_metricbench.definition.experiment import KillRule
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

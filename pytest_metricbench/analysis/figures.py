@@ -3,9 +3,17 @@
 The parts of the summary that hold numbers; the summary itself is in :mod:`pytest_metricbench.analysis.summary`.
 """
 
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+DECIMALS: Final = 12
+"""What numbers are rounded to before they are ranked or compared, so that equal fractions are equal."""
+
+
+def rounded(value: float) -> float:
+    """A number to :data:`DECIMALS`, never a negative zero."""
+    return round(value, DECIMALS) + 0.0
 
 
 def whole_text(value: object) -> object:

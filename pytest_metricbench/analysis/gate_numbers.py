@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from pytest_metricbench.analysis.figures import DECIMALS
 from pytest_metricbench.definition.experiment import Operator
 
 _OPERATORS: Final[Mapping[Operator, Callable[[float, float], bool]]] = {
@@ -14,12 +15,11 @@ _OPERATORS: Final[Mapping[Operator, Callable[[float, float], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_DECIMALS: Final = 12
 
 
 def meets(op: Operator, value: float, number: float) -> bool:
     """Whether ``value op number``, both rounded to 12 decimals: equal fractions are equal."""
-    return _OPERATORS[op](round(value, _DECIMALS), round(number, _DECIMALS))
+    return _OPERATORS[op](round(value, DECIMALS), round(number, DECIMALS))
 
 
 def number_text(value: float) -> str:

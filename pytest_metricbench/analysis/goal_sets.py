@@ -10,8 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from pytest_metricbench.analysis.arrays import WordArray
 from pytest_metricbench.analysis.results import Results
-from pytest_metricbench.analysis.unions import WordArray, packed
+from pytest_metricbench.analysis.unions import packed
 from pytest_metricbench.contracts import CoverageRecord, Goals
 from pytest_metricbench.definition.experiment import POOL, Case
 

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray, coefficients, levels
+from pytest_metricbench.analysis.arrays import FloatArray, IntArray
+from pytest_metricbench.analysis.correlation import coefficients, levels
 from pytest_metricbench.analysis.many_coefficients import METHODS
 
 _TABLE_PER_PAIR: Final = 4

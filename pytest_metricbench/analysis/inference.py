@@ -6,8 +6,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import IntArray, why_undefined
-from pytest_metricbench.analysis.detection import BoolArray
+from pytest_metricbench.analysis.arrays import BoolArray, IntArray
+from pytest_metricbench.analysis.correlation import why_undefined
 from pytest_metricbench.analysis.figures import (
     Coefficient,
     Comparison,
@@ -16,6 +16,7 @@ from pytest_metricbench.analysis.figures import (
     Figure,
     PFigure,
     RandomFigure,
+    rounded,
 )
 from pytest_metricbench.analysis.goal_sets import GoalSets, goal_sets
 from pytest_metricbench.analysis.intervals import correlation_interval, difference_interval
@@ -34,21 +35,21 @@ from pytest_metricbench.definition.experiment import Case, MutationScore
 Tables: TypeAlias = Mapping[tuple[str, MutationScore], PairTable]
 MOST_SWAPS: Final = 999
 """Swapped labels say something beside the relabelled p and decide nothing: to .001 is close enough."""
-_DECIMALS: Final = 12
 
 
 class Inference:
-    """Relabels and redraws one case as far as its systems give goals and its pairs have coefficients.
-
-    Args:
-        results: the coverage records and the settings.
-        case: the case.
-        matrix: its kills.
-        members: its subsets, shape (subsets, tasks).
-        tables: the pairs of every system and score.
-    """
+    """Relabels and redraws one case as far as its systems give goals and its pairs have coefficients."""
 
     def __init__(self, results: Results, case: Case, matrix: KillMatrix, members: BoolArray, tables: Tables) -> None:
+        """Relabel and redraw everything that a figure of the case may be asked for.
+
+        Args:
+            results: the coverage records and the settings.
+            case: the case.
+            matrix: its kills.
+            members: its subsets, shape (subsets, tasks).
+            tables: the pairs of every system and score.
+        """
         self._case, self._members, self._tables = case.id, members, tables
         self._settings = results.experiment.analysis
         primary = self._settings.mutation_score
@@ -140,7 +141,7 @@ class Inference:
             undefined=tail.undefined,
             exact=tail.exact,
         )
-        low, high, mean = (round(number, _DECIMALS) + 0.0 for number in (tail.null_low, tail.null_high, tail.null_mean))
+        low, high, mean = map(rounded, (tail.null_low, tail.null_high, tail.null_mean))
         return p, RandomFigure(value=mean, middle=(low, high))
 
     # ------------------------------------------------------------ two systems
@@ -224,7 +225,7 @@ class Inference:
         p = self._relabelled((first, second), stratum, rows, method, value)
         swapped = swaps.p(stratum, method)
         return DifferenceFigure(
-            value=round(value, _DECIMALS) + 0.0,
+            value=rounded(value),
             interval=redrawing.interval,
             interval_reason=redrawing.reason,
             p=Figure(**missing(p)) if isinstance(p, str) else Figure(value=p.two_sided),

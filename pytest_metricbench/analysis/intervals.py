@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import FloatArray
+from pytest_metricbench.analysis.arrays import FloatArray
+from pytest_metricbench.analysis.figures import DECIMALS
 from pytest_metricbench.analysis.task_labels import MOST_UNDEFINED
 
 Z: Final = NormalDist().inv_cdf(0.975)
 _MOST_R: Final = 0.999
-_DECIMALS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def correlation_interval(observed: float, redrawn: FloatArray) -> Redrawing:
     centre = math.atanh(max(-_MOST_R, min(_MOST_R, observed)))
     reach = Z * float(np.arctanh(np.clip(defined, -_MOST_R, _MOST_R)).std(ddof=1))
     low, high = math.tanh(centre - reach), math.tanh(centre + reach)
-    bounds = (round(min(low, observed), _DECIMALS), round(max(high, observed), _DECIMALS))
+    bounds = (round(min(low, observed), DECIMALS), round(max(high, observed), DECIMALS))
     return Redrawing(bounds, None, len(defined), undefined)
 
 
@@ -51,7 +51,7 @@ def difference_interval(observed: float, redrawn: FloatArray) -> Redrawing:
     if reason is not None:
         return Redrawing(None, reason, len(defined), undefined)
     reach = Z * float(defined.std(ddof=1))
-    bounds = round(max(-2.0, observed - reach), _DECIMALS), round(min(2.0, observed + reach), _DECIMALS)
+    bounds = round(max(-2.0, observed - reach), DECIMALS), round(min(2.0, observed + reach), DECIMALS)
     return Redrawing(bounds, None, len(defined), undefined)
 
 

@@ -2,14 +2,11 @@
 
 import numpy as np
 
+from pytest_metricbench.analysis.arrays import BoolArray
 from pytest_metricbench.analysis.choices import only_killers
-from pytest_metricbench.analysis.detection import BoolArray
 from pytest_metricbench.analysis.figures import Figure, RateFigure
 from pytest_metricbench.analysis.kill_matrix import KillMatrix, some
-from pytest_metricbench.analysis.outcomes import CaseOutcomes
-from pytest_metricbench.analysis.proportions import wilson
-from pytest_metricbench.analysis.reach import smallest_p
-from pytest_metricbench.analysis.summary import (
+from pytest_metricbench.analysis.kill_models import (
     CellState,
     Detection,
     DiedKills,
@@ -19,8 +16,12 @@ from pytest_metricbench.analysis.summary import (
     Survivor,
     TaskSummary,
 )
-from pytest_metricbench.analysis.unavailable import counted, missing, outside
+from pytest_metricbench.analysis.outcomes import CaseOutcomes
+from pytest_metricbench.analysis.proportions import wilson
+from pytest_metricbench.analysis.reach import smallest_p
+from pytest_metricbench.analysis.unavailable import missing, outside
 from pytest_metricbench.analysis.variant_figures import task_result
+from pytest_metricbench.messages import counted
 
 
 def cell_states(matrix: KillMatrix) -> dict[str, dict[str, CellState]]:

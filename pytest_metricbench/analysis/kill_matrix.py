@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from pytest_metricbench.analysis.detection import BoolArray, IntArray, Tallies, kills, stand_without_died
-from pytest_metricbench.analysis.outcomes import CaseOutcomes, Cell
+from pytest_metricbench.analysis.arrays import BoolArray, IntArray
+from pytest_metricbench.analysis.detection import Tallies, kills, stand_without_died
+from pytest_metricbench.analysis.outcomes import CaseOutcomes
 from pytest_metricbench.definition.experiment import KillRule, Variant
 
 
@@ -96,31 +97,19 @@ def some(cells: BoolArray) -> BoolArray:
 
 def kill_matrix(outcomes: CaseOutcomes, rule: KillRule) -> KillMatrix:
     """Judge every cell of a case under ``rule``."""
-    base = list(outcomes.baseline.values())
-    mutants = [list(outcomes.cells[mutant.id].values()) for mutant in outcomes.case.mutants]
+    numbers = _CellNumbers(outcomes)
     outside = OutsideAttempts(
-        _numbers([base], "outside")[0],
-        _numbers(mutants, "outside", len(base)),
-        _numbers([base], "declared")[0],
-        _numbers(mutants, "declared", len(base)),
+        numbers.base("outside"), numbers.mutants("outside"), numbers.base("declared"), numbers.mutants("declared")
     )
-    entries, died = _numbers(mutants, "n", len(base)).sum(axis=1), _numbers(mutants, "died", len(base)).sum(axis=1)
-    not_run = _numbers(mutants, "not_reached", len(base)) + _numbers(mutants, "not_needed", len(base))
-    all_died = (entries == died) & ~not_run.any(axis=1)  # where nothing was run, nothing died
-    absent = outside.mutants.any(axis=1)
-    valid = ~(all_died & (entries > 0) & ~absent)
-    control = np.array([mutant.control for mutant in outcomes.case.mutants], dtype=np.bool_)
-    known_base, known = outside.base == 0, outside.mutants == 0
-    base_passed, base_n = _numbers([base], "passed")[0] * known_base, _numbers([base], "n")[0] * known_base
-    passed, n = _numbers(mutants, "passed", len(base)) * known, _numbers(mutants, "n", len(base)) * known
-    not_reached = (n == 0) & known & (_numbers(mutants, "not_reached", len(base)) > 0) & (base_n > 0)
-    tallies = Tallies(base_passed, base_n, np.where(not_reached, base_passed, passed), np.where(not_reached, base_n, n))
+    tallies, not_reached = _tallies(numbers, outside)
+    all_died, absent = _all_died(numbers), outside.mutants.any(axis=1)
+    valid = ~(all_died & (numbers.mutants("n").sum(axis=1) > 0) & ~absent)
+    control = _flags([mutant.control for mutant in outcomes.case.mutants])
     made = kills(rule, tallies, valid & ~control)
     undecided = rule.q is not None and bool(outside.base.any() or outside.mutants[~control].any())
+    known_base, known = outside.base == 0, outside.mutants == 0
     stands, stands_slow = (
-        stand_without_died(
-            rule, made, tallies, _numbers([base], name)[0] * known_base, _numbers(mutants, name, len(base)) * known
-        )
+        stand_without_died(rule, made, tallies, numbers.base(name) * known_base, numbers.mutants(name) * known)
         for name in ("died", "timed_out")
     )
     nothing, reached = np.zeros_like(made.killed), ~not_reached
@@ -136,17 +125,48 @@ def kill_matrix(outcomes: CaseOutcomes, rule: KillRule) -> KillMatrix:
         threshold=None if undecided else made.threshold,
         valid=valid,
         control=control,
-        equivalent=np.array([mutant.equivalent is not None for mutant in outcomes.case.mutants], dtype=np.bool_),
+        equivalent=_flags([mutant.equivalent is not None for mutant in outcomes.case.mutants]),
         validity_unknown=all_died & absent,
         outside=outside,
         not_reached=not_reached,
-        only_first=bool(_numbers(mutants, "not_needed", len(base)).any()),
+        only_first=bool(numbers.mutants("not_needed").any()),
         undecided=undecided,
     )
 
 
-def _numbers(rows: list[list[Cell]], name: str, tasks: int = 0) -> IntArray:
-    """One number of every cell; shape (0, tasks) without rows."""
-    if not rows:
-        return np.zeros((0, tasks), dtype=np.int64)
-    return np.array([[getattr(cell, name) for cell in row] for row in rows], dtype=np.int64)
+def _all_died(numbers: "_CellNumbers") -> BoolArray:
+    """Mutants all of whose entries died; where nothing was run, nothing died."""
+    not_run = numbers.mutants("not_reached") + numbers.mutants("not_needed")
+    same: BoolArray = numbers.mutants("n").sum(axis=1) == numbers.mutants("died").sum(axis=1)
+    return same & ~not_run.any(axis=1)
+
+
+def _tallies(numbers: "_CellNumbers", outside: OutsideAttempts) -> tuple[Tallies, BoolArray]:
+    """What is known of the cells, and which of them no attempt reached: those have the tallies of the baseline."""
+    known_base, known = outside.base == 0, outside.mutants == 0
+    base_passed, base_n = numbers.base("passed") * known_base, numbers.base("n") * known_base
+    passed, n = numbers.mutants("passed") * known, numbers.mutants("n") * known
+    not_reached: BoolArray = (n == 0) & known & (numbers.mutants("not_reached") > 0) & (base_n > 0)
+    whole = Tallies(base_passed, base_n, np.where(not_reached, base_passed, passed), np.where(not_reached, base_n, n))
+    return whole, not_reached
+
+
+class _CellNumbers:
+    """One number of every cell of a case at a time, as arrays."""
+
+    def __init__(self, outcomes: CaseOutcomes) -> None:
+        self._base = list(outcomes.baseline.values())
+        self._mutants = [list(outcomes.cells[mutant.id].values()) for mutant in outcomes.case.mutants]
+
+    def base(self, name: str) -> IntArray:
+        """Of the baseline, shape (tasks,)."""
+        return np.array([getattr(cell, name) for cell in self._base], dtype=np.int64)
+
+    def mutants(self, name: str) -> IntArray:
+        """Of the mutants, shape (mutants, tasks)."""
+        rows = [[getattr(cell, name) for cell in row] for row in self._mutants]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), len(self._base))
+
+
+def _flags(values: list[bool]) -> BoolArray:
+    return np.array(values, dtype=np.bool_)

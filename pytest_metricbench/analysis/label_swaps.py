@@ -16,8 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray
-from pytest_metricbench.analysis.detection import BoolArray
+from pytest_metricbench.analysis.arrays import BoolArray, FloatArray, IntArray
 from pytest_metricbench.analysis.draws import Rng, stream
 from pytest_metricbench.analysis.goal_sets import GoalSets
 from pytest_metricbench.analysis.many_coefficients import dense_levels
@@ -31,18 +30,7 @@ _TOLERANCE: Final = 1e-12
 
 
 class LabelSwaps:
-    """Differences of two systems' coefficients, the first minus the second, with labels swapped at some tasks.
-
-    Args:
-        first: goals of the first system.
-        second: goals of the second, of the same tasks.
-        design: the subsets over those tasks.
-        strata: rows of the design, by stratum.
-        score: the mutation score of those subsets, which stays as it is.
-        draws: relabellings, where not all are counted.
-        seed: of the relabellings.
-        purpose: what the stream of random numbers is for.
-    """
+    """Differences of two systems' coefficients, the first minus the second, with labels swapped at some tasks."""
 
     def __init__(
         self,
@@ -55,6 +43,18 @@ class LabelSwaps:
         seed: int,
         purpose: str,
     ) -> None:
+        """Swap the labels.
+
+        Args:
+            first: goals of the first system.
+            second: goals of the second, of the same tasks.
+            design: the subsets over those tasks.
+            strata: rows of the design, by stratum.
+            score: the mutation score of those subsets, which stays as it is.
+            draws: relabellings, where not all are counted.
+            seed: of the relabellings.
+            purpose: what the stream of random numbers is for.
+        """
         self._sides = (first, second)
         self._design, self._strata, self._score = design, strata, score
         tasks = len(first.tasks)

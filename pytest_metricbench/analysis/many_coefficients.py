@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_metricbench.analysis.correlation import NEARLY_CONSTANT, FloatArray, IntArray
+from pytest_metricbench.analysis.arrays import FloatArray, IntArray
+from pytest_metricbench.analysis.correlation import NEARLY_CONSTANT
 
 METHODS: Final = ("pearson", "spearman", "kendall")
 _FEW_PAIRS: Final = 250

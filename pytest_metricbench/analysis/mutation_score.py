@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_metricbench.analysis.detection import BoolArray, IntArray, Tallies
+from pytest_metricbench.analysis.arrays import BoolArray, IntArray
+from pytest_metricbench.analysis.detection import Tallies
 
 _EXACT: Final = 2**62
 

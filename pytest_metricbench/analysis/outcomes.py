@@ -11,11 +11,10 @@ from typing import Final
 
 from pytest_metricbench.analysis.figures import whole_text
 from pytest_metricbench.analysis.results import Results
-from pytest_metricbench.analysis.summary import AttemptValue
+from pytest_metricbench.analysis.variant_models import AttemptValue
 from pytest_metricbench.contracts import NOT_RECORDED, TIME_OUT, AttemptRecord, OutputKind
 from pytest_metricbench.definition.experiment import BASELINE, Case, ScorePolicy, Task, Variant
-from pytest_metricbench.definition.output_kinds import UNCOUNTED, output_kinds
-from pytest_metricbench.definition.scoring import status
+from pytest_metricbench.definition.scoring import UNCOUNTED, output_kinds, status
 from pytest_metricbench.score_values import ScoreValue, value_to_json, value_type
 
 DEFAULT_PRIMARY: Final = "reward"

@@ -14,6 +14,7 @@ import numpy as np
 from pytest_metricbench.analysis.draws import stream
 from pytest_metricbench.analysis.families import holm
 from pytest_metricbench.analysis.figures import (
+    DECIMALS,
     Comparison,
     Correlation,
     CorrelationBySize,
@@ -24,12 +25,11 @@ from pytest_metricbench.analysis.figures import (
 from pytest_metricbench.analysis.many_coefficients import METHODS
 from pytest_metricbench.analysis.strata import OVERALL
 from pytest_metricbench.analysis.summary import CaseSummary
-from pytest_metricbench.analysis.unavailable import counted
 from pytest_metricbench.definition.experiment import AnalysisSettings, MutationScore
+from pytest_metricbench.messages import counted
 
 ENOUGH_CASES: Final = 10
 _SCORES: Final[tuple[MutationScore, ...]] = ("kill_share", "mean_drop")
-_DECIMALS: Final = 12
 Family = dict[tuple[str, ...], float]
 
 
@@ -65,7 +65,7 @@ def _mean(
         return OverCasesFigure(value=mean, interval_reason=few, **rests_on)
     rng = stream(settings.seed, "cases", system, score, method)
     redrawn = np.array(values)[rng.integers(0, len(values), (settings.bootstrap, len(values)))].mean(axis=1)
-    low, high = np.round(np.quantile(redrawn, [0.025, 0.975]), _DECIMALS).tolist()
+    low, high = np.round(np.quantile(redrawn, [0.025, 0.975]), DECIMALS).tolist()
     if low == high:
         return OverCasesFigure(value=mean, interval_reason="the redraws show no spread", **rests_on)
     return OverCasesFigure(value=mean, interval=(low, high), **rests_on)

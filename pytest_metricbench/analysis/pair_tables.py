@@ -2,19 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray, levels
-from pytest_metricbench.analysis.detection import BoolArray
-from pytest_metricbench.analysis.figures import CoverageFigure, Figure
+from pytest_metricbench.analysis.arrays import BoolArray, FloatArray, IntArray
+from pytest_metricbench.analysis.correlation import levels
+from pytest_metricbench.analysis.figures import DECIMALS, CoverageFigure, Figure
 from pytest_metricbench.analysis.strata import Side, Strata, strata_of
 from pytest_metricbench.analysis.summary import SubsetScores
 from pytest_metricbench.analysis.unavailable import subsets_outside_reason
 from pytest_metricbench.definition.experiment import MutationScore
-
-_DECIMALS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +100,4 @@ def member_matrix(subsets: Mapping[str, SubsetScores], tasks: tuple[str, ...]) -
 
 def _rounded(figures: list[Figure] | list[CoverageFigure], kept: list[bool]) -> FloatArray:
     values = (figure.value if keep else 0.0 for figure, keep in zip(figures, kept, strict=True))
-    return np.array([round(value or 0.0, _DECIMALS) for value in values], dtype=np.float64)
+    return np.array([round(value or 0.0, DECIMALS) for value in values], dtype=np.float64)

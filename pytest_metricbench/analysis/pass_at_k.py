@@ -16,12 +16,14 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pytest_metricbench.analysis.figures import DECIMALS
+from pytest_metricbench.analysis.proportions import check_confidence
+
 Estimator: TypeAlias = Callable[[int, int, int], Fraction | None]
 """Entries n, passes c, k -> the estimate; None where it is undefined."""
 
 _CHUNK: Final = 2_000_000
 """Numbers drawn at a time: bounds the memory of a bootstrap."""
-_DECIMALS: Final = 12
 
 
 def _checked(n: int, c: int, k: int) -> None:
@@ -85,10 +87,14 @@ def task_intervals(
     without spread has no interval: all redraws would give the same mean, whatever the uncertainty.
 
     Raises:
-        ValueError: rows of different lengths, or fewer than one resample.
+        ValueError: rows of different lengths, fewer than one resample, or a confidence that is not between 0 and 1.
     """
-    if resamples < 1 or len({len(row) for row in rows}) > 1:
-        raise ValueError("at least one resample and rows of equal length are expected")
+    check_confidence(confidence)
+    if resamples < 1:
+        raise ValueError(f"resamples is {resamples}; 1 or more are expected")
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) > 1:
+        raise ValueError(f"rows of {lengths[0]} and {lengths[-1]} values; all must be of the same tasks")
     spread = [index for index, row in enumerate(rows) if len(row) > 1 and min(row) != max(row)]
     intervals: list[tuple[float, float] | None] = [None] * len(rows)
     if not spread:
@@ -96,7 +102,7 @@ def task_intervals(
     values = np.array([rows[index] for index in spread], dtype=np.float64)
     tail = (1 - confidence) / 2
     bounds = np.quantile(_redrawn_means(values, resamples, seed), [tail, 1 - tail], axis=0)
-    for index, low, high in zip(spread, *np.round(bounds, _DECIMALS).tolist(), strict=True):
+    for index, low, high in zip(spread, *np.round(bounds, DECIMALS).tolist(), strict=True):
         intervals[index] = (low, high)
     return intervals
 

@@ -5,6 +5,26 @@ from functools import lru_cache
 from statistics import NormalDist
 
 
+def check_proportion(successes: int, n: int, *, least: int = 1) -> None:
+    """Refuse what is no count of successes.
+
+    Raises:
+        ValueError: ``n`` is below ``least``, or ``successes`` is not in 0..n.
+    """
+    if n < least or not 0 <= successes <= n:
+        raise ValueError(f"{successes} successes in {n} trials make no proportion")
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is no confidence of an interval.
+
+    Raises:
+        ValueError: it is not between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence}; a number between 0 and 1 is expected")
+
+
 @lru_cache(maxsize=4096)
 def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval of ``successes`` in ``n``, two-sided, without continuity correction.
@@ -15,11 +35,9 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, flo
     Raises:
         ValueError: ``n`` is below 1, ``successes`` is not in 0..n, or ``confidence`` is not between 0 and 1.
     """
-    if n < 1 or not 0 <= successes <= n:
-        raise ValueError(f"{successes} successes in {n} trials make no proportion")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence}; a number between 0 and 1 is expected")
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    check_proportion(successes, n)
+    check_confidence(confidence)
+    z = -NormalDist().inv_cdf((1 - confidence) / 2)  # of the upper end, a confidence just below 1 would be rounded to 1
     share = successes / n
     shrink = 1 + z * z / n
     centre = (share + z * z / (2 * n)) / shrink

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from pytest_metricbench.definition.experiment import Case, Experiment, KillRule
+from pytest_metricbench.messages import counted
 
 _MOST: Final = 1000
 """Attempts up to which a remedy is looked for."""
@@ -47,7 +48,7 @@ def _of_case(case: Case, rule: KillRule) -> Iterator[str]:
     p = smallest_p(fewest, fewest)
     needed = attempts_needed(limit)
     remedy = f"ask for {needed} attempts" if needed is not None else f"choose a larger {written.partition(':')[0]}"
-    against = f"{fewest} against {fewest} attempts{where} cannot have a p below {float(p):.2g}"
+    against = f"{fewest} against {counted(fewest, 'attempt')}{where} cannot have a p below {float(p):.2g}"
     rule_text = f"{case.id}: {{rule: fisher, {written}}}"
     if p > limit:
         yield f"{rule_text} can kill nothing{where}: {against}; {remedy}"

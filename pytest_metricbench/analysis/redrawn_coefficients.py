@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray
-from pytest_metricbench.analysis.detection import BoolArray, Tallies
+from pytest_metricbench.analysis.arrays import BoolArray, FloatArray, IntArray
+from pytest_metricbench.analysis.detection import Tallies
 from pytest_metricbench.analysis.draws import stream
 from pytest_metricbench.analysis.goal_sets import GoalSets
 from pytest_metricbench.analysis.kill_matrix import KillMatrix
@@ -22,14 +22,16 @@ class RedrawnCoefficients:
     """Asked first for what is wanted, then drawn once.
 
     Systems whose goals are known for the same tasks share their draws, so that their differences are paired.
-
-    Args:
-        matrix: the kills, all of them known.
-        members: the subsets, shape (subsets, tasks).
-        goals: what the tasks cover, by system.
     """
 
     def __init__(self, matrix: KillMatrix, members: BoolArray, goals: Mapping[str, GoalSets]) -> None:
+        """Begin with nothing asked for.
+
+        Args:
+            matrix: the kills, all of them known.
+            members: the subsets, shape (subsets, tasks).
+            goals: what the tasks cover, by system.
+        """
         self._matrix, self._members, self._goals = matrix, members, goals
         self._wanted: dict[_Job, IntArray] = {}
         self._found: dict[_Job, dict[str, list[FloatArray]]] = {}

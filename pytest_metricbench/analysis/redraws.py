@@ -13,15 +13,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray
-from pytest_metricbench.analysis.detection import BoolArray, Tallies, fisher_p
+from pytest_metricbench.analysis.arrays import BoolArray, FloatArray, IntArray, WordArray
+from pytest_metricbench.analysis.detection import Tallies, fisher_p
 from pytest_metricbench.analysis.draws import Rng
+from pytest_metricbench.analysis.figures import DECIMALS
 from pytest_metricbench.analysis.many_coefficients import dense_levels
 from pytest_metricbench.analysis.strata import Side
-from pytest_metricbench.analysis.unions import Design, WordArray, packed
+from pytest_metricbench.analysis.unions import Design, packed
 from pytest_metricbench.definition.experiment import KillRule, MutationScore
 
-_DECIMALS: Final = 12
 _NUMBERS: Final = 2_000_000
 """Numbers held at a time: bounds the memory."""
 
@@ -68,6 +68,7 @@ class AttemptRedraws:
     """Draws the passes of every cell anew, each at the rate it has. Cells at a rate of 0 or 1 stay as they are."""
 
     def __init__(self, tallies: Tallies) -> None:
+        """Find the cells that a redraw can change."""
         self._tallies = tallies
         self._base_noisy = (tallies.base_passed > 0) & (tallies.base_passed < tallies.base_n)
         self._noisy = (tallies.mutant_passed > 0) & (tallies.mutant_passed < tallies.mutant_n)
@@ -103,16 +104,17 @@ class Redrawn:
 
 
 class CaseRedraws:
-    """The redrawn mutation scores of a case's subsets.
-
-    Args:
-        tallies: of the mutants that count, all tasks.
-        judge: decides kills; of the same mutants.
-        design: the subsets as sets of places; place ``i`` is where the task ``places[i]`` stood.
-        places: positions of the tasks that are redrawn.
-    """
+    """The redrawn mutation scores of a case's subsets."""
 
     def __init__(self, tallies: Tallies, judge: Judge, design: Design, places: Sequence[int]) -> None:
+        """Keep what redraws start from; nothing is drawn yet.
+
+        Args:
+            tallies: of the mutants that count, all tasks.
+            judge: decides kills; of the same mutants.
+            design: the subsets as sets of places; place ``i`` is where the task ``places[i]`` stood.
+            places: positions of the tasks that are redrawn.
+        """
         self._tallies, self._judge, self._design = tallies, judge, design
         self._places = np.array(places, dtype=np.int64)
         self._attempts = AttemptRedraws(tallies)
@@ -146,7 +148,7 @@ class CaseRedraws:
             return Side(dead, dead)
         counted = self._design.union_sizes(_mutant_words(present))
         with np.errstate(invalid="ignore"):
-            shares = np.round(dead / counted, _DECIMALS)
+            shares = np.round(dead / counted, DECIMALS)
         return Side(shares, dense_levels(shares))
 
     def _mean_drop(self, drop: FloatArray, present: BoolArray) -> Side:
@@ -155,7 +157,7 @@ class CaseRedraws:
             means = (members @ drop.mean(axis=1).T) / members.sum(axis=1, keepdims=True)
         else:
             means = _means_over_cells(members, np.where(present, drop, 0.0), present)
-        rounded = np.round(means, _DECIMALS)
+        rounded = np.round(means, DECIMALS)
         return Side(rounded, dense_levels(rounded))
 
 

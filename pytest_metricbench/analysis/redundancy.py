@@ -9,11 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.detection import BoolArray, Tallies
+from pytest_metricbench.analysis.arrays import BoolArray
+from pytest_metricbench.analysis.detection import Tallies
 from pytest_metricbench.analysis.draws import stream
 from pytest_metricbench.analysis.kill_matrix import KillMatrix
+from pytest_metricbench.analysis.kill_models import Redundancy
 from pytest_metricbench.analysis.redraws import AttemptRedraws, Judge
-from pytest_metricbench.analysis.summary import Redundancy
 
 REDRAWS: Final = 200
 """Enough to know a share to about .07."""

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import FloatArray
-from pytest_metricbench.analysis.detection import BoolArray
+from pytest_metricbench.analysis.arrays import BoolArray, FloatArray
 from pytest_metricbench.analysis.draws import stream
-from pytest_metricbench.analysis.figures import Figure, ReliabilityBySize, ReliabilityFigure
+from pytest_metricbench.analysis.figures import DECIMALS, Figure, ReliabilityBySize, ReliabilityFigure
 from pytest_metricbench.analysis.kill_matrix import KillMatrix
 from pytest_metricbench.analysis.mutation_score import drops, set_kills
 from pytest_metricbench.analysis.strata import OVERALL, Side, coefficients_with_gaps, strata_of
@@ -23,7 +22,6 @@ from pytest_metricbench.analysis.unavailable import missing
 from pytest_metricbench.definition.experiment import MutationScore
 
 SPLITS: Final = 200
-_DECIMALS: Final = 12
 
 
 def stepped_up(half: float) -> float:
@@ -102,7 +100,7 @@ def _reliability(values: FloatArray, counted: FloatArray, halves: FloatArray) ->
     sides = []
     for chosen in (halves, 1 - halves):
         mutants = counted @ chosen
-        sides.append(np.round((values @ chosen) / np.where(mutants > 0, mutants, np.nan), _DECIMALS))
+        sides.append(np.round((values @ chosen) / np.where(mutants > 0, mutants, np.nan), DECIMALS))
     x, y = (Side(side, np.zeros(side.shape, dtype=np.int64)) for side in sides)
     found = coefficients_with_gaps(x, y, ("pearson",))["pearson"]
     defined = found[~np.isnan(found)]

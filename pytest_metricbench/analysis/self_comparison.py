@@ -9,17 +9,16 @@ from typing import Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray
-from pytest_metricbench.analysis.detection import BoolArray
+from pytest_metricbench.analysis.arrays import BoolArray, FloatArray, IntArray
 from pytest_metricbench.analysis.draws import stream
+from pytest_metricbench.analysis.figures import rounded
 from pytest_metricbench.analysis.kill_matrix import KillMatrix
+from pytest_metricbench.analysis.kill_models import NoiseFigure, SelfComparison, SelfKills
 from pytest_metricbench.analysis.redraws import Judge
 from pytest_metricbench.analysis.strata import OVERALL, strata_of
-from pytest_metricbench.analysis.summary import NoiseFigure, SelfComparison, SelfKills
 from pytest_metricbench.analysis.unavailable import missing, outside
 
 SPLITS: Final = 200
-_DECIMALS: Final = 12
 
 
 def self_comparison(matrix: KillMatrix, members: BoolArray, seed: int, purpose: str) -> SelfComparison:
@@ -94,5 +93,5 @@ def _kills(members: BoolArray, split: BoolArray, killed: BoolArray, drop: FloatA
 
 
 def _noise(by_split: FloatArray) -> NoiseFigure:
-    low, high = np.round(np.quantile(by_split, [0.025, 0.975]), _DECIMALS).tolist()
-    return NoiseFigure(value=round(float(by_split.mean()), _DECIMALS) + 0.0, middle=(low + 0.0, high + 0.0))
+    low, high = map(rounded, np.quantile(by_split, [0.025, 0.975]).tolist())
+    return NoiseFigure(value=rounded(float(by_split.mean())), middle=(low, high))

@@ -13,8 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import FloatArray, kendall, levels, pearson, spearman, why_undefined
-from pytest_metricbench.analysis.figures import Balance, Figure, SizeControl
+from pytest_metricbench.analysis.arrays import FloatArray
+from pytest_metricbench.analysis.correlation import kendall, levels, pearson, spearman, why_undefined
+from pytest_metricbench.analysis.figures import DECIMALS, Balance, Figure, SizeControl
 from pytest_metricbench.analysis.unavailable import missing
 
 _DETERMINED: Final = 1e-12
@@ -117,7 +118,7 @@ def balance(score: FloatArray, *, is_share: bool) -> Balance:
     """How far the scores of the pairs are from one side; ``is_share`` where they are kill shares."""
     if not len(score):
         return Balance(mean=None, lopsided=False, attainable=Figure(**missing("there is no pair")))
-    mean = round(math.fsum(score.tolist()) / len(score), 12)  # scores are rounded so far, too
+    mean = round(math.fsum(score.tolist()) / len(score), DECIMALS)  # scores are rounded so far, too
     lopsided = is_share and not LOPSIDED <= mean <= 1 - LOPSIDED
     binary = bool(np.isin(score, (0.0, 1.0)).all())
     if binary and int(levels(score).max()) == 1:

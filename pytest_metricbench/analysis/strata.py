@@ -7,14 +7,13 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray, coefficients, why_undefined
+from pytest_metricbench.analysis.arrays import FloatArray, IntArray
+from pytest_metricbench.analysis.correlation import coefficients, why_undefined
 from pytest_metricbench.analysis.many_coefficients import METHODS, kendall_many, pearson_many, spearman_many
 
 OVERALL: Final = "overall"
 Strata: TypeAlias = Mapping[str, IntArray]
 """``overall`` or a size -> rows of the subsets that make pairs there."""
-Coefs: TypeAlias = Mapping[str, FloatArray]
-"""Method -> one coefficient a draw; NaN where it is undefined."""
 
 
 def strata_of(sizes: Sequence[int], kept: Sequence[bool]) -> dict[str, IntArray]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_metricbench.analysis.detection import BoolArray
+from pytest_metricbench.analysis.arrays import BoolArray
 from pytest_metricbench.analysis.figures import (
     CoverageFigure,
     Figure,

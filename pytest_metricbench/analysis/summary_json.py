@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_metricbench.analysis.summary import AttemptValue, Summary
+from pytest_metricbench.analysis.summary import Summary
+from pytest_metricbench.analysis.variant_models import AttemptValue
 from pytest_metricbench.contracts import FORMAT_VERSION
 
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(", ", ": ")).encode

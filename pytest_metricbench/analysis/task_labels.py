@@ -15,8 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from pytest_metricbench.analysis.correlation import FloatArray, IntArray
-from pytest_metricbench.analysis.detection import BoolArray
+from pytest_metricbench.analysis.arrays import BoolArray, FloatArray, IntArray
 from pytest_metricbench.analysis.draws import Rng, stream
 from pytest_metricbench.analysis.goal_sets import GoalSets
 from pytest_metricbench.analysis.many_coefficients import METHODS, compact
@@ -61,18 +60,7 @@ def relabellings(tasks: int, draws: int, rng: Rng) -> tuple[Iterator[IntArray], 
 
 
 class TaskLabelTest:
-    """The null coefficients of one coverage system against several mutation scores, in one pass.
-
-    Args:
-        goals: what the tasks cover.
-        members: which of all the case's tasks each subset holds, shape (subsets, tasks). Those that make pairs hold
-            only tasks whose goals are known.
-        scores: mutation score -> its strata and its side, which stay as they are.
-        draws: relabellings, where not all are counted.
-        seed: of the relabellings.
-        purpose: what the stream of random numbers is for.
-        methods: which coefficients.
-    """
+    """The null coefficients of one coverage system against several mutation scores, in one pass."""
 
     def __init__(
         self,
@@ -84,6 +72,18 @@ class TaskLabelTest:
         purpose: str,
         methods: Sequence[str] = METHODS,
     ) -> None:
+        """Relabel the tasks.
+
+        Args:
+            goals: what the tasks cover.
+            members: which of all the case's tasks each subset holds, shape (subsets, tasks). Those that make pairs hold
+                only tasks whose goals are known.
+            scores: mutation score -> its strata and its side, which stay as they are.
+            draws: relabellings, where not all are counted.
+            seed: of the relabellings.
+            purpose: what the stream of random numbers is for.
+            methods: which coefficients.
+        """
         self._goals = goals
         self._methods = methods
         self._design, self._row = design_on(members, goals.tasks)

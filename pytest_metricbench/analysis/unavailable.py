@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pytest_metricbench.messages import counted
+
 
 def missing(reason: str) -> dict[str, Any]:
     """Fields of a figure without a value."""
@@ -33,8 +35,3 @@ def briefly(message: str) -> str:
         rest.pop()
     last = next((line.strip() for line in reversed(rest) if line.strip()), "")
     return f"{said}: {last}" if found and last else said
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: ``1 task``, ``2 tasks``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -11,9 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_metricbench.analysis.detection import BoolArray, IntArray
+from pytest_metricbench.analysis.arrays import BoolArray, IntArray, WordArray
 
-WordArray = npt.NDArray[np.uint64]
 _BITS: Final = 64
 _FILLINGS: Final = 256
 """Worked on at a time, so that they stay in the cache."""

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from pytest_metricbench.analysis.figures import Interval, MeanFigure, RateFigure
 from pytest_metricbench.analysis.outcomes import CaseOutcomes, Cell
 from pytest_metricbench.analysis.pass_at_k import Estimator, mean_over_tasks, pass_at_k, pass_hat_k, task_intervals
 from pytest_metricbench.analysis.proportions import wilson
-from pytest_metricbench.analysis.summary import Counts, TaskResult, VariantSummary, Verdict, Verdicts
-from pytest_metricbench.analysis.unavailable import counted, missing, outside
-from pytest_metricbench.analysis.verdicts import verdict
+from pytest_metricbench.analysis.unavailable import missing, outside
+from pytest_metricbench.analysis.variant_models import Counts, TaskResult, VariantSummary, Verdict, Verdicts
 from pytest_metricbench.definition.experiment import AnalysisSettings, Variant
+from pytest_metricbench.messages import counted
 
 _ESTIMATORS: Mapping[str, Estimator] = {"pass_at_k": pass_at_k, "pass_hat_k": pass_hat_k}
 
@@ -25,6 +25,21 @@ class _Mean:
     figure: str
     score: str
     k: int
+
+
+def verdict(n: int, passed: int) -> Literal["solved", "flaky", "failed", "unmeasured"]:
+    """What ``n`` entries with ``passed`` passes say of a task: all, some, none, or nothing known.
+
+    Raises:
+        ValueError: ``passed`` is not in 0..n.
+    """
+    if not 0 <= passed <= n:
+        raise ValueError(f"{passed} passes in {n} entries")
+    if n == 0:
+        return "unmeasured"
+    if passed == n:
+        return "solved"
+    return "flaky" if passed else "failed"
 
 
 def counts(cells: Iterable[Cell]) -> Counts:

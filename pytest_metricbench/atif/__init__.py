@@ -1,0 +1,1 @@
+"""Traces of agents in the Agent Trajectory Interchange Format, read."""

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from pytest_metricbench.answers import read_coverage
+from pytest_metricbench.argv import Argv
 from pytest_metricbench.bases import CoverageSystem, Role
 from pytest_metricbench.contracts import (
     GOALS_FILE,
@@ -19,7 +20,6 @@ from pytest_metricbench.contracts import (
     Seconds,
 )
 from pytest_metricbench.processes import (
-    Argv,
     CannotStartError,
     MissingVariableError,
     clean_environment,

@@ -16,6 +16,7 @@ from pytest_metricbench.coverage.line_data import DataError, TaskRan, kind_of, r
 from pytest_metricbench.coverage.line_page import PAGE_FOLDER, write_page
 from pytest_metricbench.coverage.line_source import Measure, MeasuredSource, Scope, SourceFile
 from pytest_metricbench.digests import digest_value
+from pytest_metricbench.messages import and_more
 from pytest_metricbench.suite.places import SourcePlace
 
 TESTS: Final = ("tests/*", "*/tests/*", "test_*.py", "*/test_*.py", "*_test.py", "conftest.py", "*/conftest.py")
@@ -167,4 +168,4 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _more(tasks: Sequence[str]) -> str:
-    return f" (and {len(tasks) - 1} more tasks)" if len(tasks) > 1 else ""
+    return and_more(len(tasks) - 1, "task")

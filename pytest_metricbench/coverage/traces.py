@@ -7,6 +7,7 @@ from typing import BinaryIO
 from pytest_metricbench.atif.trace import TRACE_NAME, Trace, TraceError, read_trace
 from pytest_metricbench.contracts import CoverageError, EvidenceFile
 from pytest_metricbench.digests import PREFIX
+from pytest_metricbench.messages import and_more
 from pytest_metricbench.plain_files import open_regular
 
 _PIECE = 1 << 20
@@ -41,8 +42,7 @@ def is_trace(file: EvidenceFile) -> bool:
 
 def without_trace(tasks: list[str]) -> str:
     """Why a score is null when these tasks (at least one) left no trace."""
-    more = f" (and {len(tasks) - 1} more tasks)" if len(tasks) > 1 else ""
-    return f"task {min(tasks)} left no {TRACE_NAME}{more}"
+    return f"task {min(tasks)} left no {TRACE_NAME}{and_more(len(tasks) - 1, 'task')}"
 
 
 def changed(path: Path) -> CoverageError:

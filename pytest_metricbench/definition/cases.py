@@ -16,6 +16,7 @@ from pytest_metricbench.definition.problems import ProblemList, shown_path
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
 from pytest_metricbench.digests import digest_value
+from pytest_metricbench.messages import counted
 
 
 @dataclass
@@ -212,7 +213,8 @@ def subset_warnings(draft: CaseDraft, case: Case) -> Iterator[str]:
         wanted = draft.form.subsets
         for size, count in subsets.short_sizes(len(case.tasks), wanted.sizes, wanted.per_size):
             where = f"{shown_path(asked.document.path)}:{asked.line}"
-            yield f"{where}: of {size} tasks there are {count} subsets, all taken; {wanted.per_size} are asked for"
+            asked_for = f"{wanted.per_size} subsets of {counted(size, 'task')} are asked for"
+            yield f"{where}: {asked_for}, and all that there are, {count}, are taken"
     places = {place.text("id"): place for place in draft.listed}
     for ids in subsets.equal_subsets(case.subsets):
         yield subsets.duplicates_warning(places.get(ids[1], asked), ids)

@@ -82,8 +82,8 @@ def _top_level_keys(data: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def _not_found(path: Path, keys: list[tuple[str, int, int]]) -> Claim:
-    from pytest_metricbench.definition.ids import nearest
     from pytest_metricbench.definition.problems import Problem, shortened
+    from pytest_metricbench.messages import nearest
 
     begin = f"an experiment has the top-level key {KEY}, as in {KEY}: 1"
     if not keys:

@@ -12,10 +12,11 @@ from pytest_metricbench.definition.experiment import BASELINE, InputFile, Note
 from pytest_metricbench.definition.generated import GENERATE, Generated, MutantGeneration
 from pytest_metricbench.definition.lock import RENEW, Expanded, Expansion, Lock, lock_path
 from pytest_metricbench.definition.models import BaselineForm, Form, MutantForm, TaskForm
-from pytest_metricbench.definition.problems import ProblemList, joined
+from pytest_metricbench.definition.problems import ProblemList
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.generating.base import Makers
+from pytest_metricbench.messages import joined
 from pytest_metricbench.origins import whose
 from pytest_metricbench.sources import CaseSource, Source, SourceError
 

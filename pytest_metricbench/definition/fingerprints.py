@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from pytest_metricbench.argv import Argv
 from pytest_metricbench.bases import Role
 from pytest_metricbench.contracts import FORMAT_VERSION, Json
 from pytest_metricbench.definition.experiment import Case, CoverageEntry, Experiment, Task, Variant
 from pytest_metricbench.definition.fields import role_of
 from pytest_metricbench.digests import canonical_json, digest_bytes, digest_file, digest_value
 from pytest_metricbench.named_files import NamedFile
-from pytest_metricbench.processes import Argv
 from pytest_metricbench.sources import SourceError
 from pytest_metricbench.targets import Target
 

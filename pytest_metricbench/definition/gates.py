@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final, cast, get_args
 
 from pytest_metricbench.definition.experiment import Figure, Gate, Operator
-from pytest_metricbench.definition.problems import did_you_mean, joined, shortened
+from pytest_metricbench.definition.problems import shortened
+from pytest_metricbench.messages import did_you_mean, joined
 
 SURVIVORS: Final = "new_survivors"
 FIGURES: Final[tuple[str, ...]] = tuple(figure for figure in get_args(Figure) if figure != SURVIVORS)

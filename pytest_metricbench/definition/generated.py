@@ -11,12 +11,13 @@ from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.documents import Document, Place
 from pytest_metricbench.definition.experiment import InputFile
 from pytest_metricbench.definition.lock import RENEW, Expanded, Expansion, Lock, lock_path
-from pytest_metricbench.definition.problems import ProblemList, joined
+from pytest_metricbench.definition.problems import ProblemList
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.generating.base import Context, Generator, Makers
 from pytest_metricbench.generating.generation import DIFF, Generation
+from pytest_metricbench.messages import joined
 from pytest_metricbench.origins import whose
 from pytest_metricbench.sources import SourceError
 

@@ -1,4 +1,4 @@
-"""Ids: what one may look like, which are taken, and the nearest one to a misspelt word.
+"""Ids: what one may look like and which are taken.
 
 Ids become parts of node ids, words of ``-k`` expressions, names of marks and names of folders; the alphabet is what
 all four bear.
@@ -6,7 +6,6 @@ all four bear.
 
 import hashlib
 import re
-from collections.abc import Iterable
 from typing import Final
 
 ID_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
@@ -91,21 +90,3 @@ def _stem(name: str) -> str:
 
 def _is_reserved(text: str) -> bool:
     return text in EXPRESSION_WORDS | RESERVED_VARIANTS | RESERVED_SUBSETS or bool(_CONTROL.fullmatch(text))
-
-
-def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The known word that a misspelt one most probably means; None when none is near.
-
-    Case and the characters ``-``, ``_``, ``.`` and space do not count as differences.
-    """
-    import difflib  # only a mistake pays for it
-
-    plain: dict[str, str] = {}
-    for candidate in sorted(known):
-        plain.setdefault(_plain(candidate), candidate)
-    close = difflib.get_close_matches(_plain(word)[:ID_LIMIT], list(plain), n=1, cutoff=cutoff)
-    return plain[close[0]] if close else None
-
-
-def _plain(word: str) -> str:
-    return re.sub(r"[-_. ]", "", word).casefold()

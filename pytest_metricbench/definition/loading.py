@@ -3,16 +3,14 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
-
-from pydantic import BaseModel
+from typing import Final
 
 from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.contracts import FORMAT_VERSION
+from pytest_metricbench.definition.by_kind import coverage_of, executor_of, runner_of
 from pytest_metricbench.definition.cases import (
     CaseDraft,
     check_case,
-    check_unique,
     expansion_of,
     ids_of,
     read_cases,
@@ -40,10 +38,9 @@ from pytest_metricbench.definition.models import (
     ATTEMPTS_LIMIT,
     CONTROLS_LIMIT,
     AnalysisForm,
-    CoverageForm,
     ExperimentForm,
 )
-from pytest_metricbench.definition.problems import ProblemList, joined
+from pytest_metricbench.definition.problems import ProblemList
 from pytest_metricbench.definition.rules import (
     check_attempts_of_k,
     check_kill,
@@ -54,10 +51,8 @@ from pytest_metricbench.definition.rules import (
 from pytest_metricbench.definition.source import read_document
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
-from pytest_metricbench.executor_settings import SETTINGS, ExecutorSettings, ExecutorTextError, settings_of_text
+from pytest_metricbench.executor_settings import ExecutorSettings
 from pytest_metricbench.generating.base import Makers
-
-Plugin = TypeVar("Plugin", bound=BaseModel)
 
 _UPGRADE: Final = "pip install --upgrade pytest-metricbench"
 
@@ -164,11 +159,9 @@ class _Reading:
         self, runners: Mapping[str, type[Runner]], systems: Mapping[str, type[CoverageSystem]], finder: InputFinder
     ) -> None:
         """Check every part."""
-        runner = self.root.child("runner")
-        if runner is not None and isinstance(runner.value, dict):
-            self.runner = self._plugin(runner, runners, "runner")
-        self._check_executor()
-        self._check_coverage(systems)
+        self.runner = runner_of(self.root, runners, self.checker)
+        self.executor = executor_of(self.root, self.checker)
+        self.coverage = coverage_of(self.root, systems, self.checker)
         before = len(self.problems)
         self.drafts = read_cases(self.root, self.checker, finder.folder)
         self._find_parts(runners)
@@ -184,47 +177,6 @@ class _Reading:
         if all(draft.is_known for draft in self.drafts):
             check_attempts_of_k(self.root, self._largest_attempts(), self.problems)
         self._check_gates()
-
-    def _plugin(self, place: Place, kinds: Mapping[str, type[Plugin]], what: str) -> Plugin | None:
-        """A runner or coverage system as the class that its ``kind`` names."""
-        listed = f"the kinds are {', '.join(sorted(kinds))}" if kinds else ""
-        kind = place.child("kind")
-        if kind is None:
-            self.problems.add(place.missing("kind", joined(f"it says which {what} this is", listed)))
-        elif not isinstance(kind.value, str):
-            self.problems.add(kind.problem(f"is {described(kind.value)}", joined("a text is expected", listed)))
-        elif kind.value not in kinds:
-            hint = joined(self.problems.hint(kind.value, kinds), listed)
-            self.problems.add(kind.problem(f"there is no {what} {kind.value!r}", hint))
-        else:
-            own = "id" if what == "coverage system" else None
-            return self.checker.check_plugin(kinds[kind.value], place, without=own)
-        return None
-
-    def _check_executor(self) -> None:
-        place = self.root.child("executor")
-        if place is not None and isinstance(place.value, dict):
-            self.executor = self._plugin(place, SETTINGS, "executor")
-        elif place is not None and isinstance(place.value, str) and place.value:
-            try:
-                self.executor = settings_of_text(place.value)
-            except ExecutorTextError as error:
-                hint = self.problems.hint(error.unknown, SETTINGS) if error.unknown else ""
-                self.problems.add(place.problem(error.message, joined(hint, error.remedy)))
-
-    def _check_coverage(self, systems: Mapping[str, type[CoverageSystem]]) -> None:
-        entries = self.root.entries("coverage")
-        for place in entries:
-            if not isinstance(place.value, dict):
-                message = f"is {described(place.value)}"
-                self.problems.add(place.problem(message, "a coverage system is a mapping with id and kind"))
-                continue
-            named = {key: value for key, value in place.value.items() if key == "id"}
-            form = self.checker.check(CoverageForm, Place(place.document, place.keys, named))
-            system = self._plugin(place, systems, "coverage system")
-            if form is not None and system is not None:
-                self.coverage.append(CoverageEntry(form.id, system))
-        check_unique(entries, "coverage system", self.problems)
 
     def _find_parts(self, runners: Mapping[str, type[Runner]]) -> None:
         """The tasks and variants of every case, through the runner where they come from elsewhere."""

@@ -18,10 +18,11 @@ from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.documents import Place
 from pytest_metricbench.definition.experiment import LockState
 from pytest_metricbench.definition.models import Form
-from pytest_metricbench.definition.problems import Problem, ProblemList, joined, shortened
+from pytest_metricbench.definition.problems import Problem, ProblemList, shortened
 from pytest_metricbench.definition.source import read_document
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.digests import PREFIX
+from pytest_metricbench.messages import joined
 from pytest_metricbench.plain_files import write_whole
 from pytest_metricbench.sources import SourceError
 

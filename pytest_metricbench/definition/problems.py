@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pytest_metricbench.definition.ids import nearest
+from pytest_metricbench.messages import counted, did_you_mean
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The way to a value in a file: keys of mappings and positions in lists."""
@@ -53,7 +53,7 @@ class DefinitionError(Exception):
         lines = [str(problem) for problem in self.problems[:SHOWN]]
         more = len(self.problems) - SHOWN
         if more > 0:
-            lines.append(f"and {more} more problem{'s' if more > 1 else ''}")
+            lines.append(f"and {counted(more, 'more problem')}")
         return "\n".join(lines)
 
 
@@ -86,17 +86,6 @@ class ProblemList:
         """
         if self.found:
             raise DefinitionError(self.found)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` for the nearest known word; empty when none is near."""
-    near = nearest(word, known)
-    return f"did you mean {near!r}?" if near is not None else ""
-
-
-def joined(*sentences: str) -> str:
-    """Sentences that are not empty, joined as a remedy is written."""
-    return "; ".join(sentence for sentence in sentences if sentence).replace("?; ", "? ")
 
 
 def key_text(keys: KeyPath) -> str:

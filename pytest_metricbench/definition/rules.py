@@ -5,8 +5,9 @@ from typing import Final
 
 from pytest_metricbench.definition.documents import Place
 from pytest_metricbench.definition.experiment import Task
-from pytest_metricbench.definition.output_kinds import UNCOUNTED
 from pytest_metricbench.definition.problems import ProblemList
+from pytest_metricbench.definition.scoring import UNCOUNTED
+from pytest_metricbench.messages import counted
 
 _MOST_NAMED: Final = 6
 _FISHER = "write {rule: fisher, alpha: 0.05} or {rule: fisher, q: 0.05}"
@@ -73,7 +74,7 @@ def check_attempts_of_k(root: Place, attempts: int, problems: ProblemList) -> No
     analysis = root.child("analysis")
     for place in analysis.entries("pass_at_k") if analysis is not None else []:
         if type(place.value) is int and place.value > attempts:
-            message = f"k = {place.value} is above the {attempts} attempt{'s' if attempts > 1 else ''} of a task"
+            message = f"k = {place.value} is above the {counted(attempts, 'attempt')} of a task"
             problems.add(place.problem(message, f"at most {attempts}, or ask for more attempts"))
 
 

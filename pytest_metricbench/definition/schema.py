@@ -30,46 +30,21 @@ def experiment_schema(
     It says what an editor can check and complete in one file. Whether ids are unique and names are known is told when
     the file is collected.
     """
-    ranked = [runners[kind] for kind in sorted(runners)]
-    sources: dict[str, list[type[BaseModel]]] = {
-        "tasks": list(dict.fromkeys(source for runner in ranked for source in runner.task_sources)),
-        "mutants": list(dict.fromkeys(source for runner in ranked for source in runner.mutant_sources)),
-    }
-    models: list[type[BaseModel]] = [ExperimentForm, CaseForm, *runners.values(), *systems.values(), *SETTINGS.values()]
+    sources = _sources(runners)
     makers = dict(generators or {})
+    models: list[type[BaseModel]] = [ExperimentForm, CaseForm, *runners.values(), *systems.values(), *SETTINGS.values()]
     names, definitions = _definitions([*models, *sources["tasks"], *sources["mutants"], *makers.values()])
+    form = definitions[names[CaseForm]]["properties"]
     for key, found in sources.items():
-        form = definitions[names[CaseForm]]["properties"]
         form[key] = _list_or_sources(form[key], {names[source]: source for source in found}, definitions)
     if makers:
-        form = definitions[names[CaseForm]]["properties"]
         form["mutants"] = _or_generated(form["mutants"], {key: names[cls] for key, cls in makers.items()}, definitions)
     for kind, cls in [*runners.items(), *systems.items(), *SETTINGS.items()]:
         _require_kind(definitions[names[cls]], kind)
     for cls in systems.values():
         _add_id(definitions[names[cls]])
     root = definitions.pop(names[ExperimentForm])
-    properties = root["properties"]
-    properties["runner"] = {
-        "description": properties["runner"]["description"],
-        "anyOf": [{"$ref": f"{_REF}{names[cls]}"} for _, cls in sorted(runners.items())],
-    }
-    properties["executor"] = {
-        "description": properties["executor"]["description"],
-        "anyOf": [
-            {"type": "string", "pattern": f"^({'|'.join(sorted(SETTINGS))})(:.+)?$"},
-            *({"$ref": f"{_REF}{names[cls]}"} for _, cls in sorted(SETTINGS.items())),
-        ],
-    }
-    properties["cases"]["items"] = {
-        "anyOf": [
-            {"$ref": f"{_REF}{names[CaseForm]}"},
-            {"type": "string", "minLength": 1, "description": "A file beside this one that holds the case."},
-        ]
-    }
-    properties["coverage"]["items"] = {
-        "anyOf": [{"$ref": f"{_REF}{names[cls]}"} for _, cls in sorted(systems.items())],
-    }
+    _name_kinds(root["properties"], names, runners, systems)
     return {
         "$schema": DIALECT,
         "title": "Experiment of pytest-metricbench",
@@ -77,6 +52,37 @@ def experiment_schema(
         **{key: root[key] for key in ("type", "properties", "required", "additionalProperties")},
         "$defs": dict(sorted(definitions.items())),
     }
+
+
+def _sources(runners: Mapping[str, type[Runner]]) -> dict[str, list[type[BaseModel]]]:
+    """What runners take in place of a list of tasks or of mutants."""
+    ranked = [runners[kind] for kind in sorted(runners)]
+    return {
+        "tasks": list(dict.fromkeys(source for runner in ranked for source in runner.task_sources)),
+        "mutants": list(dict.fromkeys(source for runner in ranked for source in runner.mutant_sources)),
+    }
+
+
+def _name_kinds(
+    properties: dict[str, Any],
+    names: Mapping[type[BaseModel], str],
+    runners: Mapping[str, type[Runner]],
+    systems: Mapping[str, type[CoverageSystem]],
+) -> None:
+    """Say of the keys at the top which definitions they may be."""
+
+    def references(kinds: Mapping[str, type[BaseModel]]) -> list[dict[str, str]]:
+        return [{"$ref": f"{_REF}{names[cls]}"} for _, cls in sorted(kinds.items())]
+
+    properties["runner"] = {"description": properties["runner"]["description"], "anyOf": references(runners)}
+    short = {"type": "string", "pattern": f"^({'|'.join(sorted(SETTINGS))})(:.+)?$"}
+    properties["executor"] = {
+        "description": properties["executor"]["description"],
+        "anyOf": [short, *references(SETTINGS)],
+    }
+    in_a_file = {"type": "string", "minLength": 1, "description": "A file beside this one that holds the case."}
+    properties["cases"]["items"] = {"anyOf": [{"$ref": f"{_REF}{names[CaseForm]}"}, in_a_file]}
+    properties["coverage"]["items"] = {"anyOf": references(systems)}
 
 
 def schema_text(schema: Mapping[str, Json]) -> str:

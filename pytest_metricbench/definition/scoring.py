@@ -1,19 +1,20 @@
-"""What an experiment's ``score`` key says of an attempt: which score counts, and whether the attempt passed.
+"""What an experiment's ``score`` key says of an attempt: of which kind scores are, which counts, whether it passed.
 
 No part of a fingerprint: a changed threshold reads kept attempts anew and runs nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from pytest_metricbench.contracts import AttemptRecord, OutputKind
 from pytest_metricbench.definition.experiment import ScorePolicy, Task
-from pytest_metricbench.definition.output_kinds import UNCOUNTED
 from pytest_metricbench.score_values import ScoreValue
 
 Status: TypeAlias = Literal["passed", "missed", "died", "unmeasured", "not_reached", "not_needed"]
 
+UNCOUNTED: Final[tuple[OutputKind, ...]] = ("label", "measurement")
+"""Kinds that are kept and say nothing of whether an attempt passed."""
 _EXPECTED: Final[Mapping[OutputKind, str]] = {
     "continuous": "a number",
     "discrete": "a whole number",
@@ -26,6 +27,31 @@ _EXPECTED: Final[Mapping[OutputKind, str]] = {
 def policy_at(policy: ScorePolicy, task: Task) -> ScorePolicy:
     """The policy with the kinds that hold at a task."""
     return replace(policy, outputs={**policy.outputs, **task.outputs}) if task.outputs else policy
+
+
+def output_kinds(policy: ScorePolicy, task: Task, records: Iterable[AttemptRecord]) -> dict[str, OutputKind]:
+    """The scores of a task with their kinds: declared ones, the primary, and those that any attempt has there; sorted.
+
+    Where no kind is declared, text makes a label, booleans alone a boolean, anything else is continuous. The primary
+    always counts.
+
+    Args:
+        policy: its ``outputs`` hold at every task.
+        task: its own ``outputs`` hold over those.
+        records: of the task, under every variant.
+    """
+    kinds: dict[str, OutputKind] = {**policy.outputs, **task.outputs}
+    inferred: dict[str, set[str]] = {}
+    for record in records:
+        for name, value in record.scores.items():
+            if name not in kinds:
+                inferred.setdefault(name, set()).add(type(value).__name__)
+    for name in sorted(inferred):
+        types = inferred[name] - {"NoneType"}
+        kinds[name] = "label" if "str" in types else "boolean" if types == {"bool"} else "continuous"
+    if policy.primary is not None and kinds.get(policy.primary, "label") in UNCOUNTED:
+        kinds[policy.primary] = "continuous"
+    return dict(sorted(kinds.items()))
 
 
 def primary_score(policy: ScorePolicy, names: Mapping[str, object]) -> str | None:

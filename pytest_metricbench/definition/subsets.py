@@ -9,8 +9,9 @@ from typing import Final
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.documents import Place
 from pytest_metricbench.definition.experiment import Subset
-from pytest_metricbench.definition.problems import ProblemList, joined, shown_path
+from pytest_metricbench.definition.problems import ProblemList, shown_path
 from pytest_metricbench.digests import canonical_json
+from pytest_metricbench.messages import joined
 
 _WORD: Final = 32
 """Bytes of one SHA-256 digest."""

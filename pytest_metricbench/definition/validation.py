@@ -9,9 +9,10 @@ from pydantic_core import ErrorDetails
 
 from pytest_metricbench.definition.documents import Place
 from pytest_metricbench.definition.fields import annotation_at, known_keys
-from pytest_metricbench.definition.problems import KeyPath, ProblemList, joined
+from pytest_metricbench.definition.problems import KeyPath, ProblemList
 from pytest_metricbench.definition.wording import described, in_words
 from pytest_metricbench.digests import canonical_json
+from pytest_metricbench.messages import joined
 from pytest_metricbench.origins import whose
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from pytest_metricbench.ahead import Planned
-from pytest_metricbench.attempts import Performed
-from pytest_metricbench.bench import Bench
 from pytest_metricbench.contracts import AttemptKey, CoverageRecord
-from pytest_metricbench.measuring import PlannedRequest
+from pytest_metricbench.running.ahead import Planned
+from pytest_metricbench.running.attempts import Performed
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.coverage_plan import PlannedRequest
 
 
 class ExecutorError(Exception):

@@ -11,12 +11,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final
 
-from pytest_metricbench.ahead import Planned
-from pytest_metricbench.attempts import Performed
-from pytest_metricbench.bench import Bench
 from pytest_metricbench.budget import AllowanceError, BudgetReachedError
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
-from pytest_metricbench.crashes import unmeasured_record
 from pytest_metricbench.executor_settings import DaskSettings
 from pytest_metricbench.executors.base import Completed, Executor, ExecutorError
 from pytest_metricbench.executors.dask_coverage import job_of, keep_answer
@@ -25,8 +21,12 @@ from pytest_metricbench.executors.dask_messages import AttemptJob, AttemptMade, 
 from pytest_metricbench.executors.dask_packs import PackError, pack, unpack
 from pytest_metricbench.executors.dask_pool import FEW_TOGETHER, MANY_TOGETHER, Answer, Pool, Ticket
 from pytest_metricbench.executors.dask_site import forget_token, site_of
-from pytest_metricbench.measuring import PlannedRequest
-from pytest_metricbench.runs import CACHED_ONLY
+from pytest_metricbench.running.ahead import Planned
+from pytest_metricbench.running.attempts import Performed
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.coverage_plan import PlannedRequest
+from pytest_metricbench.running.crashes import unmeasured_record
+from pytest_metricbench.running.runs import CACHED_ONLY
 from pytest_metricbench.store.files import no_room
 from pytest_metricbench.store.records import RecordError, attempt_from_line, attempt_to_json, to_line
 

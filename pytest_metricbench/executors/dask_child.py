@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_metricbench import coverage, runners
-from pytest_metricbench.ahead import Planned
-from pytest_metricbench.attempts import Attempts
 from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.contracts import AttemptError, AttemptRecord, CoverageRequest
 from pytest_metricbench.definition.experiment import Experiment
@@ -41,8 +39,11 @@ from pytest_metricbench.executors.dask_messages import (
 )
 from pytest_metricbench.executors.dask_packs import PackError, pack, unpack
 from pytest_metricbench.generating.builtin import known_makers
-from pytest_metricbench.measuring import PlannedRequest, measure_in
-from pytest_metricbench.request_folders import discard
+from pytest_metricbench.running.ahead import Planned
+from pytest_metricbench.running.attempts import Attempts
+from pytest_metricbench.running.coverage_plan import PlannedRequest
+from pytest_metricbench.running.measuring import measure_in
+from pytest_metricbench.running.request_folders import discard
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.records import attempt_from_line, attempt_to_json, coverage_to_json, to_line
 

@@ -12,8 +12,9 @@ from pytest_metricbench.contracts import CoverageRecord
 from pytest_metricbench.executors.base import ExecutorError
 from pytest_metricbench.executors.dask_messages import CoverageJob, CoverageMeasured, Failed, Lost
 from pytest_metricbench.executors.dask_packs import PackError, pack, unpack
-from pytest_metricbench.measuring import PlannedRequest, failed_record, keep_measured
-from pytest_metricbench.request_folders import discard, write_request
+from pytest_metricbench.running.coverage_plan import PlannedRequest
+from pytest_metricbench.running.measuring import failed_record, keep_measured
+from pytest_metricbench.running.request_folders import discard, write_request
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.records import RecordError, coverage_from_line
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_metricbench import coverage, runners
-from pytest_metricbench.bench import Bench
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.executor_settings import DaskSettings
 from pytest_metricbench.executors.base import ExecutorError
 from pytest_metricbench.executors.dask_files import bundled_files, file_digests
 from pytest_metricbench.executors.dask_messages import Home, Site, own_version
 from pytest_metricbench.executors.dask_packs import MIB, PackError, pack
+from pytest_metricbench.running.bench import Bench
 
 TOKEN: Final = ".dask-"
 """What the name of the file begins with by which workers tell that they see the store."""

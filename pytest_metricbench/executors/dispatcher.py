@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from pytest_metricbench.ahead import Planned
-from pytest_metricbench.attempts import Performed
-from pytest_metricbench.bench import Bench
 from pytest_metricbench.contracts import AttemptKey, CoverageRecord
 from pytest_metricbench.definition.scoring import Status, policy_at, status
 from pytest_metricbench.executors.base import Completed, Executor, ExecutorError
-from pytest_metricbench.measuring import PlannedRequest
+from pytest_metricbench.running.ahead import Planned
+from pytest_metricbench.running.attempts import Performed
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.coverage_plan import PlannedRequest
 
 AT_ONCE: Final = 256
 """Attempts that are submitted together: looking at what the store has of the next ones must not delay the first."""

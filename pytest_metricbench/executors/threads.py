@@ -12,13 +12,14 @@ from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import Final
 
-from pytest_metricbench.ahead import Planned
-from pytest_metricbench.bench import Bench
 from pytest_metricbench.contracts import CoverageRecord
 from pytest_metricbench.executor_settings import ThreadsSettings
 from pytest_metricbench.executors.base import Completed, Executor, ExecutorError
-from pytest_metricbench.measuring import PlannedRequest, measure_requests
 from pytest_metricbench.process_groups import STOPPING, StoppedError, any_running, kill_running
+from pytest_metricbench.running.ahead import Planned
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.coverage_plan import PlannedRequest
+from pytest_metricbench.running.measuring import measure_requests
 
 FILES_EACH: Final = 6
 """Open files of an attempt that runs a program: two logs, the program's exit, and what starting it takes."""

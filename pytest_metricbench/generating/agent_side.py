@@ -73,31 +73,15 @@ def _with_fault(
         raise ValueError(
             f"tool_faults of {name}: {dict(fault)} is neither returns: {'|'.join(FAULTS)} nor delay: seconds"
         )
-    remembered: dict[str, Any] = {}
-
-    def known(asked: str) -> tuple[bool, Any]:
-        """Whether the tool need not be called, and its answer."""
-        if kind == "error":
-            return True, as_error(f"{name} is not available")
-        if kind == "stale" and asked in remembered:
-            return True, copy.deepcopy(remembered[asked])
-        return False, None
-
-    def answered(asked: str, answer: Any) -> Any:
-        if kind == "empty":
-            return _empty(answer)
-        if kind == "stale":
-            remembered[asked] = copy.deepcopy(answer)
-        return answer
-
+    answers = _FaultyAnswers(name, kind, as_error)
     if inspect.iscoroutinefunction(tool):
 
         @wraps(tool)
         async def faulty_later(*args: Any, **kwargs: Any) -> Any:
             await asyncio.sleep(delay)
             asked = _asked(args, kwargs)
-            is_known, answer = known(asked)
-            return answer if is_known else answered(asked, await tool(*args, **kwargs))
+            is_known, answer = answers.known(asked)
+            return answer if is_known else answers.changed(asked, await tool(*args, **kwargs))
 
         return faulty_later
 
@@ -105,10 +89,36 @@ def _with_fault(
     def faulty(*args: Any, **kwargs: Any) -> Any:
         time.sleep(delay)
         asked = _asked(args, kwargs)
-        is_known, answer = known(asked)
-        return answer if is_known else answered(asked, tool(*args, **kwargs))
+        is_known, answer = answers.known(asked)
+        return answer if is_known else answers.changed(asked, tool(*args, **kwargs))
 
     return faulty
+
+
+class _FaultyAnswers:
+    """What a tool with a fault answers."""
+
+    def __init__(self, name: str, kind: str | None, as_error: Callable[[str], Any]) -> None:
+        self._name: Final = name
+        self._kind: Final = kind
+        self._as_error: Final = as_error
+        self._remembered: Final[dict[str, Any]] = {}
+
+    def known(self, asked: str) -> tuple[bool, Any]:
+        """Whether the tool need not be called, and its answer."""
+        if self._kind == "error":
+            return True, self._as_error(f"{self._name} is not available")
+        if self._kind == "stale" and asked in self._remembered:
+            return True, copy.deepcopy(self._remembered[asked])
+        return False, None
+
+    def changed(self, asked: str, answer: Any) -> Any:
+        """What becomes of the tool's own answer."""
+        if self._kind == "empty":
+            return _empty(answer)
+        if self._kind == "stale":
+            self._remembered[asked] = copy.deepcopy(answer)
+        return answer
 
 
 def _asked(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

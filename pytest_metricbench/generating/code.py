@@ -19,10 +19,10 @@ from pytest_metricbench.generating.code_changes import CodeChange, changes_of, f
 from pytest_metricbench.generating.diffs import unified_diff
 from pytest_metricbench.generating.prose import in_words
 from pytest_metricbench.generating.texts import plain
+from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.sources import SourceError
 from pytest_metricbench.suite.bytecode import compiled, same_bytecode
 from pytest_metricbench.suite.mutations import MutationError, decoded, encoded, read_source
-from pytest_metricbench.suite.outline import did_you_mean
 from pytest_metricbench.suite.patches import PatchError, parse_patch
 from pytest_metricbench.suite.places import PlaceError, compiled_twin
 from pytest_metricbench.suite.project import Project
@@ -127,7 +127,7 @@ def _chosen(written: str, files: Mapping[str, Path]) -> dict[str, Path]:
     if not found:
         modules = [_module_of(name) for name in files]
         listed = f"its modules are {', '.join(modules[:5])}{' ...' if len(modules) > 5 else ''}"
-        raise SourceError(f"the source has no module {written!r}{did_you_mean(written, modules)}", listed)
+        raise SourceError(joined(f"the source has no module {written!r}", did_you_mean(written, modules)), listed)
     for name, path in found.items():
         twin = compiled_twin(path)
         if twin is not None:

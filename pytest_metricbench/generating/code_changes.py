@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
+from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.sources import SourceError
-from pytest_metricbench.suite.outline import did_you_mean
 
 _Node: TypeAlias = Any
 """A node of parso's tree."""
@@ -95,10 +95,11 @@ def _matching(pattern: str, known: Mapping[str, Any], usable: Mapping[str, Any])
         if any(fnmatch.fnmatchcase(form, pattern) for form in (name, plain_name(name), family(plain_name(name))))
     ]
     if not found:
-        near = did_you_mean(pattern, [plain_name(name) for name in known] + [family(plain_name(n)) for n in known])
-        raise SourceError(
-            f"cosmic-ray has no operator {pattern!r}{near}", "`cosmic-ray operators` lists them, without core/ here"
+        names = [plain_name(name) for name in known]
+        message = joined(
+            f"cosmic-ray has no operator {pattern!r}", did_you_mean(pattern, [*names, *map(family, names)])
         )
+        raise SourceError(message, "`cosmic-ray operators` lists them, without core/ here")
     if not any(name in usable for name in found):
         raise SourceError(f"the operator {pattern!r} of cosmic-ray needs arguments", "leave it out")
     return [name for name in found if name in usable]

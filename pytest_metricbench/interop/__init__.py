@@ -1,0 +1,1 @@
+"""Other people's files: a package for each system whose results are read or written."""

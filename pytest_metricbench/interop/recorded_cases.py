@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.definition.experiment import BASELINE
-from pytest_metricbench.definition.ids import derive_id, nearest
+from pytest_metricbench.definition.ids import derive_id
 from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.digests import digest_file, digest_value
 from pytest_metricbench.interop.recordings import RecordedTask, RecordedVariant, Recording, RecordingError, Recordings
+from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.score_values import value_to_json, value_type
 
 DIGEST_PARAM: Final = "recorded"
@@ -116,9 +117,8 @@ def _baseline(variants: Mapping[str, RecordedVariant], asked: str | None) -> str
         return found[0]
     if found:
         raise RecordingError(f"runner.baseline: {asked!r} may be {' or '.join(found)}", "write the whole name")
-    near = nearest(asked, variants)
-    hint = f"did you mean {near!r}? " if near else ""
-    raise RecordingError(f"runner.baseline: no variant {asked!r} is recorded", f"{hint}There are {_listed(variants)}")
+    remedy = joined(did_you_mean(asked, variants), f"there are {_listed(variants)}")
+    raise RecordingError(f"runner.baseline: no variant {asked!r} is recorded", remedy)
 
 
 def _listed(variants: Mapping[str, RecordedVariant]) -> str:

@@ -14,8 +14,9 @@ from typing import Final, Literal
 
 from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Summary
 from pytest_metricbench.definition.experiment import Case, Experiment
+from pytest_metricbench.messages import counted
 from pytest_metricbench.plain_files import open_regular, write_whole
-from pytest_metricbench.reporting.layout import counted, one_line, shortened
+from pytest_metricbench.reporting.layout import one_line, shortened
 
 MOST_OF_A_KIND: Final = 10
 """Errors, and warnings, that GitHub shows of one step."""

@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-from pytest_metricbench.bench import Bench
-from pytest_metricbench.runs import ExperimentRun
+from pytest_metricbench.messages import counted
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.runs import ExperimentRun
 
 BUDGET_REACHED: Final = 6
 """Exit status when nothing went wrong and attempts are left for the next run. pytest's own end at 5."""
@@ -18,12 +19,13 @@ def headline(bench: Bench, folder: Path) -> str:
     experiment = bench.experiment
     attempts = sum(1 for _ in experiment.attempts())
     requests = experiment.coverage_requests
-    items = "" if experiment.items == "attempt" else f" in {len(bench.names.groups)} items"
+    items = "" if experiment.items == "attempt" else f" in {counted(len(bench.names.groups), 'item')}"
     cases = f"{len(experiment.cases)} cases, " if len(experiment.cases) > 1 else ""
-    coverage = f", {requests} coverage requests" if requests else ""
+    coverage = f", {counted(requests, 'coverage request')}" if requests else ""
     store = os.path.relpath(bench.layout.root, folder)
     executor = f", executor: {bench.executor.describe()}" if bench.executor is not None else ""
-    return f"metricbench: {experiment.name}: {cases}{attempts} attempts{items}{coverage}{executor}, store: {store}"
+    selected = f"{cases}{counted(attempts, 'attempt')}{items}{coverage}"
+    return f"metricbench: {experiment.name}: {selected}{executor}, store: {store}"
 
 
 def many_items_notice(bench: Bench, items: int) -> str | None:

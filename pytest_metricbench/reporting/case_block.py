@@ -3,17 +3,18 @@
 from typing import Final
 
 from pytest_metricbench.analysis.figures import MeanFigure
-from pytest_metricbench.analysis.summary import CaseSummary, Counts, Settings, Verdicts
+from pytest_metricbench.analysis.summary import CaseSummary, Settings
 from pytest_metricbench.analysis.unavailable import briefly
+from pytest_metricbench.analysis.variant_models import Counts, Verdicts
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.coverage_block import correlation_table, sizes_table, unavailable_block
 from pytest_metricbench.reporting.kill_block import kill_table, score_block
 from pytest_metricbench.reporting.layout import (
     Column,
     Line,
     block,
-    counted,
     cut_apart,
     fitting,
     line,
@@ -111,7 +112,7 @@ def variants_table(name: str, case: CaseSummary, settings: Settings, width: int)
         fit = len(fitting(columns, width))
         if fit == len(columns) or (id_width < _ID_WIDTH and fit > len(columns) - len(means)):
             break
-    between = f"{left_out} more mutants between these: summary.json, cases.{name}.variants"
+    between = f"{counted(left_out, 'more mutant')} between these: summary.json, cases.{name}.variants"
     lines = table(columns, width, (1 + ENDS, between) if left_out else None)
     if any(" /" in cell for column in fitting(columns, width) if "@" in column.head for cell in column.cells):
         lines += paragraph(f"/n: over n of {counted(len(case.tasks), 'task')}", width, "light")

@@ -6,6 +6,7 @@ from typing import Final
 from pytest_metricbench.analysis.comparing_models import CaseComparison, ChangedFigure, VerdictChange
 from pytest_metricbench.analysis.summary import Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.comparison_words import (
     change_text,
     experiment_parts_texts,
@@ -19,7 +20,7 @@ from pytest_metricbench.reporting.comparison_words import (
     source_text,
 )
 from pytest_metricbench.reporting.coverage_sentences import p_text
-from pytest_metricbench.reporting.layout import Line, Style, block, counted, one_line, two_digits
+from pytest_metricbench.reporting.layout import Line, Style, block, one_line, two_digits
 
 MOST_LINES: Final = 6
 """Of one kind, over all cases."""

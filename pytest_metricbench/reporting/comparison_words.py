@@ -18,8 +18,9 @@ from pytest_metricbench.analysis.comparing_models import (
 from pytest_metricbench.analysis.summary import Settings
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.coverage_sentences import p_text
-from pytest_metricbench.reporting.layout import counted, two_digits
+from pytest_metricbench.reporting.layout import two_digits
 
 MOST_NAMES: Final = 8
 
@@ -154,7 +155,7 @@ def source_text(comparison: RunComparison) -> str:
     """What this run is compared with, and what limits that."""
     then = sum(case.attempts.then for case in comparison.cases.values())
     same = sum(case.attempts.same for case in comparison.cases.values())
-    limits = [f"{same:,} of {then:,} attempts are the same"] if same else []
+    limits = [f"{same:,} of {counted(then, 'attempt')} {'is' if same == 1 else 'are'} the same"] if same else []
     limits += [f"a part of the experiment: {comparison.part}"] if comparison.part is not None else []
     limits += ["not complete"] if not comparison.complete and comparison.part is None else []
     return comparison.source + (f" ({'; '.join(limits)})" if limits else "")

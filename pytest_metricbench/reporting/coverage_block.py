@@ -7,13 +7,13 @@ from pytest_metricbench.analysis.figures import Correlation, CorrelationBySize, 
 from pytest_metricbench.analysis.summary import CaseSummary, Settings, SizeSummary
 from pytest_metricbench.definition.experiment import MutationScore
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.coverage_sentences import coverage_sentences, p_text
 from pytest_metricbench.reporting.layout import (
     UNAVAILABLE,
     Column,
     Line,
     block,
-    counted,
     fitting,
     line,
     paragraph,

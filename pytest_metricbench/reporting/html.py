@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_metricbench.analysis.figures import whole_text
 from pytest_metricbench.analysis.results import Results
-from pytest_metricbench.analysis.summary import CaseSummary, Summary, VariantSummary
+from pytest_metricbench.analysis.summary import CaseSummary, Summary
+from pytest_metricbench.analysis.variant_models import VariantSummary
 from pytest_metricbench.definition.experiment import BASELINE, Case
+from pytest_metricbench.messages import counted
 from pytest_metricbench.plain_files import write_whole
 from pytest_metricbench.reporting.coverage_sentences import p_text
 from pytest_metricbench.reporting.html_attempts import MOST_ATTEMPTS, ShownAttempt, TaskRow, attempts_legend, task_rows
@@ -28,7 +30,7 @@ from pytest_metricbench.reporting.html_kills import Matrix, kill_matrix_view
 from pytest_metricbench.reporting.html_origin import Origin
 from pytest_metricbench.reporting.html_unavailable import unavailable_figures
 from pytest_metricbench.reporting.html_words import case_headline, headline, shown
-from pytest_metricbench.reporting.layout import counted, two_digits, with_interval
+from pytest_metricbench.reporting.layout import two_digits, with_interval
 from pytest_metricbench.reporting.terminal import gate_value
 
 if TYPE_CHECKING:

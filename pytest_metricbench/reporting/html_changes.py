@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pytest_metricbench.analysis.comparing_models import ChangedFigure, MutantChange, RunComparison
 from pytest_metricbench.analysis.summary import Settings, Summary
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.comparison_words import (
     change_text,
     experiment_parts_texts,
@@ -17,7 +18,7 @@ from pytest_metricbench.reporting.comparison_words import (
     source_text,
 )
 from pytest_metricbench.reporting.coverage_sentences import p_text
-from pytest_metricbench.reporting.layout import counted, two_digits
+from pytest_metricbench.reporting.layout import two_digits
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from pytest_metricbench.analysis.figures import Coefficient, Correlation, Correl
 from pytest_metricbench.analysis.summary import CaseSummary, Summary
 from pytest_metricbench.definition.experiment import MutationScore
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.html_words import SCORE_WORDS
-from pytest_metricbench.reporting.layout import counted, two_digits
+from pytest_metricbench.reporting.layout import two_digits
 from pytest_metricbench.reporting.plots import Point, case_marks, scatter_svg, size_colours
 
 

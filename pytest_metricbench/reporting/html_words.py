@@ -6,8 +6,9 @@ from pytest_metricbench.analysis.figures import CorrelationBySize, Figure
 from pytest_metricbench.analysis.summary import CaseSummary, Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE, MutationScore
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.coverage_sentences import SIGNIFICANT, p_text
-from pytest_metricbench.reporting.layout import counted, two_digits, with_interval
+from pytest_metricbench.reporting.layout import two_digits, with_interval
 
 SCORE_WORDS: dict[MutationScore, str] = {"kill_share": "kill share", "mean_drop": "mean drop of the pass rate"}
 """What a mutation score is called on the page."""

@@ -6,11 +6,11 @@ from typing import Final
 
 from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.layout import (
     UNAVAILABLE,
     Line,
     block,
-    counted,
     cut_apart,
     flowing,
     line,

@@ -69,11 +69,6 @@ def with_interval(value: float | None, interval: tuple[float, float] | None) -> 
     return f"{two_digits(value)} [{two_digits(interval[0])}, {two_digits(interval[1])}]"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: ``1 task``, ``1,200 tasks``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 # ---------------------------------------------------------------- text
 
 

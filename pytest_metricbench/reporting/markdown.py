@@ -8,9 +8,10 @@ from typing import Final
 
 from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.case_block import attempts_text
 from pytest_metricbench.reporting.comparison_words import counts_survivors
-from pytest_metricbench.reporting.layout import UNAVAILABLE, counted, with_interval
+from pytest_metricbench.reporting.layout import UNAVAILABLE, with_interval
 from pytest_metricbench.reporting.markdown_changes import change_blocks
 from pytest_metricbench.reporting.markdown_text import bullets, code, heading, joined, table, text
 from pytest_metricbench.reporting.terminal import gate_value

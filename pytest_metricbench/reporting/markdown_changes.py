@@ -6,6 +6,7 @@ from typing import Final
 from pytest_metricbench.analysis.comparing_models import CaseComparison, ChangedFigure, MutantChange, RunComparison
 from pytest_metricbench.analysis.summary import Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.comparison_words import (
     change_text,
     experiment_parts_texts,
@@ -20,7 +21,7 @@ from pytest_metricbench.reporting.comparison_words import (
     source_text,
 )
 from pytest_metricbench.reporting.coverage_sentences import p_text
-from pytest_metricbench.reporting.layout import counted, two_digits
+from pytest_metricbench.reporting.layout import two_digits
 from pytest_metricbench.reporting.markdown_text import bullets, code, heading, table, text
 
 MOST_ROWS: Final = 30

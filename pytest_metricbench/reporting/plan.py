@@ -4,9 +4,10 @@ import math
 from typing import Final
 
 from pytest_metricbench.budget import Budget
-from pytest_metricbench.forecast import Plan, PlannedVariant, time_needed
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.amounts import duration_text, money_text
-from pytest_metricbench.reporting.layout import Column, Line, block, counted, shortened, table
+from pytest_metricbench.reporting.layout import Column, Line, block, shortened, table
+from pytest_metricbench.running.forecast import Plan, PlannedVariant, time_needed
 
 MOST_VARIANTS: Final = 40
 """Lines of the table of variants; of more, those that have something to do come first."""
@@ -114,7 +115,7 @@ def _variants(plan: Plan, width: int) -> list[Line]:
     if plan.costs:
         columns.append(Column("cost", [_sum_of_cost(variant, plan.unit) for variant in shown]))
     left_out = len(plan.variants) - len(shown)
-    return table(columns, width, (len(shown), f"and {left_out:,} more variants") if left_out else None)
+    return table(columns, width, (len(shown), f"and {counted(left_out, 'more variant')}") if left_out else None)
 
 
 def _name(variant: PlannedVariant, several: bool) -> str:

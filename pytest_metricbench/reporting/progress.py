@@ -12,11 +12,12 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from pytest_metricbench.bench import Bench
 from pytest_metricbench.contracts import AttemptKey
-from pytest_metricbench.forecast import Estimates, Remaining, likely_to_run
+from pytest_metricbench.private_names import write_uncounted
 from pytest_metricbench.reporting.amounts import duration_text, money_text
-from pytest_metricbench.runs import ExperimentRun
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.forecast import Estimates, Remaining, likely_to_run
+from pytest_metricbench.running.runs import ExperimentRun
 
 _EVERY: Final = 0.1
 """Seconds between two changes of the line at least, so that short attempts are not held up by it."""
@@ -98,12 +99,7 @@ class PassingText:
     def _write(self, text: str) -> None:
         """Write without pytest's count of what stands on the line, which has to be as if nothing had been."""
         writer = self._reporter.config.get_terminal_writer()
-        raw = getattr(writer, "write_raw", None)  # since pytest 9
-        if raw is None:
-            writer._file.write(text)
-        else:
-            raw(text)
-        writer.flush()
+        write_uncounted(writer, text)
 
 
 # ---------------------------------------------------------------- the line of a run

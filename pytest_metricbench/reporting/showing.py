@@ -14,14 +14,15 @@ from typing import Final
 
 from pytest_metricbench.analysis.kill_figures import mutant_groups, survivors
 from pytest_metricbench.analysis.kill_matrix import KillMatrix, kill_matrix
+from pytest_metricbench.analysis.kill_models import MutantGroups, Survivor
 from pytest_metricbench.analysis.outcomes import CaseOutcomes, Cell, case_outcomes, primary_score
 from pytest_metricbench.analysis.results import Results
-from pytest_metricbench.analysis.summary import MutantGroups, Survivor
-from pytest_metricbench.attempts import Attempts, Standing
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord
 from pytest_metricbench.definition.experiment import BASELINE, Case, Experiment, Variant
 from pytest_metricbench.definition.problems import first_names
-from pytest_metricbench.reporting.layout import Line, block, counted, line, one_line, paragraph
+from pytest_metricbench.messages import counted
+from pytest_metricbench.reporting.layout import Line, block, line, one_line, paragraph
+from pytest_metricbench.running.attempts import Attempts, Standing
 
 _STATES: Final = {"absent": "not in the store", "stale": "no longer fit", "rescorable": "to be scored again"}
 

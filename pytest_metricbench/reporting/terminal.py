@@ -10,6 +10,7 @@ from pytest_metricbench.analysis.figures import Figure
 from pytest_metricbench.analysis.summary import CaseSummary, GateResult, Settings, Summary
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.definition.problems import first_names
+from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.case_block import attempts_text, case_block, deaths_block
 from pytest_metricbench.reporting.comparison_block import comparison_block
 from pytest_metricbench.reporting.comparison_words import counts_survivors, is_against_earlier
@@ -20,7 +21,6 @@ from pytest_metricbench.reporting.layout import (
     Line,
     Style,
     block,
-    counted,
     line,
     listing,
     named,
@@ -92,10 +92,9 @@ def section_lines(
 def _part(summary: Summary, width: int) -> list[Line]:
     if summary.part is None:
         return []
-    outside = summary.counts.outside
-    rest = (
-        f"; {outside:,} of {summary.counts.declared:,} attempts are outside it and not in the store" if outside else ""
-    )
+    outside, declared = summary.counts.outside, counted(summary.counts.declared, "attempt")
+    verb = "is" if outside == 1 else "are"
+    rest = f"; {outside:,} of {declared} {verb} outside it and not in the store" if outside else ""
     return block("part", [f"{summary.part}{rest}"], width, "yellow")
 
 
@@ -112,7 +111,7 @@ def _cases_table(summary: Summary, width: int) -> list[Line]:
     """One line a case: its baseline, its mutation score, and what coverage says."""
     shown, left_out = _shown_cases(summary)
     columns = _case_columns({name: summary.cases[name] for name in shown}, summary.settings)
-    between = f"{left_out} more cases between these: summary.json"
+    between = f"{counted(left_out, 'more case')} between these: summary.json"
     return table(columns, width, (MOST_CASES // 2, between) if left_out else None)
 
 

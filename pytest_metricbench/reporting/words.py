@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import pytest
 
 from pytest_metricbench.definition.scoring import Status
-from pytest_metricbench.wire import GroupWord
+from pytest_metricbench.running.wire import GroupWord
 
 GroupUnit: TypeAlias = Literal["task", "variant"]
 """What a group of attempts is about: a variant at a task, or all of a variant."""

@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pytest_metricbench.answers import read_scores
+from pytest_metricbench.argv import Argv
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.contracts import REQUEST_FILE, RESPONSE_FILE, AttemptRequest, ContractError, Outcome, Seconds
 from pytest_metricbench.generating.generation import FILES as CHANGED_FILES
 from pytest_metricbench.plain_files import replace_file
 from pytest_metricbench.processes import (
-    Argv,
     CannotStartError,
     Finished,
     MissingVariableError,

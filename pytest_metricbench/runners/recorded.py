@@ -233,7 +233,8 @@ class RecordedRunner(Runner):
         except RecordingError as error:
             return Outcome.unmeasured(type(error).__name__, f"{error.message}; {error.remedy}".rstrip("; "), "setup")
         if request.attempt > len(recorded):
-            there = f"{len(recorded)} attempts of {request.variant.id} at {request.task.id} are recorded"
+            count = "1 attempt is" if len(recorded) == 1 else f"{len(recorded)} attempts are"
+            there = f"{count} recorded of {request.variant.id} at {request.task.id}"
             return Outcome.unmeasured(NOT_RECORDED, f"{there}, and this would be number {request.attempt}", "setup")
         recording = recorded[request.attempt - 1]
         return _with_evidence(recording, request) or recording.outcome

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.definition.problems import DefinitionError
+from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.starting.about import about
 from pytest_metricbench.starting.examples import example
 from pytest_metricbench.starting.filling import folder_name, id_of, templates
@@ -85,9 +85,8 @@ def _named(folder: str | os.PathLike[str], here: Path) -> Path:
 def _known(kind: str | None, spoken: Spoken) -> Kind | None:
     if kind is None or kind in KINDS:
         return kind
-    meant = nearest(kind, KINDS)
-    hint = f"did you mean {meant!r}? " if meant is not None else ""
-    raise StartError(f"{spoken.kind}: {kind!r} is no kind; {hint}there are {', '.join(KINDS)}")
+    remedy = joined(did_you_mean(kind, KINDS), f"there are {', '.join(KINDS)}")
+    raise StartError(f"{spoken.kind}: {kind!r} is no kind; {remedy}")
 
 
 def _is_taken(path: Path) -> bool:

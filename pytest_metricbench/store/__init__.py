@@ -1,0 +1,1 @@
+"""What is kept of an experiment: journals, receipts, and what attempts and coverage requests left."""

@@ -26,7 +26,11 @@ class DiskError(StoreError):
 
 
 class Journal:
-    """The one writer of a journal."""
+    """The one writer of a journal.
+
+    Between two calls, however they end, the file holds whole lines only, and this object knows its length: a call that
+    fails leaves it as long as it was. Nobody else writes the file meanwhile, which the store's lock sees to.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open for appending; a torn last line (a crash in the middle of a write) is cut off first.
@@ -43,15 +47,23 @@ class Journal:
             os.close(self._descriptor)
             raise
         self._length = whole
+        """Bytes of the file, all of them in whole lines; its position is there."""
         self._closed = False
+        """Once true it stays so, and the descriptor is not touched: it may be another file's by then."""
         self._synced = time.monotonic()
+        """When the disk last confirmed what had been written; before the first time, when it was opened."""
         self._dirty = False
+        """Whether the kernel has lines that the disk has not confirmed; they outlive this process, not a power cut."""
 
     def append(self, line: str) -> None:
-        """Write one line.
+        """Hand one line to the kernel, and once a second sync it and all before it: only that makes it durable.
+
+        Args:
+            line: ASCII without a line break.
 
         Raises:
-            OSError: the disk is full or failed; what was written of the line is taken back.
+            OSError: the disk is full or failed, and what was written of the line is taken back; or the journal is
+                closed. After a sync that failed the line stays, and the next sync tries again.
         """
         content = line.encode("ascii") + b"\n"
         self._refuse_closed()
@@ -73,14 +85,22 @@ class Journal:
             self.sync()
 
     def sync(self) -> None:
-        """Have the disk confirm what was written so far."""
+        """Have the disk confirm what was written so far; without anything new it does nothing.
+
+        Raises:
+            OSError: the disk failed.
+        """
         if self._dirty:
             os.fsync(self._descriptor)
             self._dirty = False
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Sync and close; appending afterwards is an error, closing again does nothing."""
+        """Sync and close; appending afterwards is an error, closing again does nothing.
+
+        Raises:
+            OSError: the disk failed; it is closed all the same.
+        """
         if self._closed:
             return
         try:
@@ -90,7 +110,7 @@ class Journal:
             os.close(self._descriptor)
 
     def _refuse_closed(self) -> None:
-        if self._closed:  # the descriptor may be another file's by now
+        if self._closed:
             raise OSError(errno.EBADF, "the journal is closed")
 
 

@@ -1,5 +1,6 @@
 """Where everything of a store lies."""
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -84,7 +85,13 @@ class Layout:
 
     def failed_coverage_folder(self, case: str, system: str, subset: str) -> Path:
         """A name that is free for the workspace of a request that failed."""
-        number = 1
-        while (folder := self.root / "coverage" / case / system / f"failed-{subset}-{number}").exists():
-            number += 1
-        return folder
+        folders = self.root / "coverage" / case / system
+        return next(
+            folder for number in itertools.count(1) if not (folder := folders / f"failed-{subset}-{number}").exists()
+        )
+
+
+def free_name(path: Path) -> Path:
+    """A path that nothing has yet: this one, or the first of ``NAME-2``, ``NAME-3``, ..."""
+    names = (path if number == 1 else path.with_name(f"{path.name}-{number}") for number in itertools.count(1))
+    return next(name for name in names if not name.exists())

@@ -4,20 +4,19 @@ The union by key: a measured result beats an unmeasured one; two different measu
 and nothing is written then.
 """
 
-import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord, CoverageKey, CoverageRecord, Json
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.store.files import copy_file, files_match
 from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.layout import RECEIPT_FILE, Layout
-from pytest_metricbench.store.reading import Contents, read_store
+from pytest_metricbench.store.reading import Store, read_description, read_store
 from pytest_metricbench.store.writing import StoreWriter
 
 MOST_CONFLICTS: Final = 20
@@ -45,7 +44,8 @@ def merge_stores(writer: StoreWriter, sources: Sequence[Path]) -> Merged:
             attempt or a coverage score. Nothing is written then.
     """
     contents = [_read(source) for source in sources]
-    _refuse_other_experiments([_description(layout) for layout in (writer.layout, *(c.layout for c in contents))])
+    layouts = (writer.layout, *(other.layout for other in contents))
+    _refuse_other_experiments([(layout.root, read_description(layout)) for layout in layouts])
     attempts, coverage = _union(writer.contents, contents)
     for source, record in attempts:
         known = writer.contents.attempts.get(record.key)
@@ -64,23 +64,13 @@ def store_in(folder: Path, name: str) -> Path:
     return folder / name if not Layout(folder).attempts.exists() and (folder / name).is_dir() else folder
 
 
-def _read(source: Path) -> Contents:
+def _read(source: Path) -> Store:
     if not Layout(source).attempts.is_file():
         raise StoreError(f"{source}: there is no store (no attempts.jsonl); name the folder that holds one")
     return read_store(source)
 
 
-def _description(layout: Layout) -> tuple[Path, dict[str, Any] | None]:
-    try:
-        value = json.loads(layout.experiment.read_bytes())
-    except FileNotFoundError:
-        return layout.root, None
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{layout.experiment}: cannot be read: {error}") from None
-    return layout.root, value if isinstance(value, dict) else {}
-
-
-def _refuse_other_experiments(described: Sequence[tuple[Path, dict[str, Any] | None]]) -> None:
+def _refuse_other_experiments(described: Sequence[tuple[Path, Mapping[str, Json] | None]]) -> None:
     known = [(root, description) for root, description in described if description is not None]
     if not known:
         return
@@ -112,7 +102,7 @@ def _differences(one: Any, other: Any, name: str = "") -> list[str]:
 
 
 def _union(
-    own: Contents, others: Sequence[Contents]
+    own: Store, others: Sequence[Store]
 ) -> tuple[list[tuple[Layout, AttemptRecord]], list[tuple[Layout, CoverageRecord]]]:
     """What to take over and from where.
 
@@ -120,10 +110,10 @@ def _union(
         StoreError: conflicts, by name.
     """
     conflicts: list[str] = []
-    attempts: dict[tuple[str, str, str, int], tuple[Layout, AttemptRecord]] = {
+    attempts: dict[AttemptKey, tuple[Layout, AttemptRecord]] = {
         key: (own.layout, record) for key, record in own.attempts.items()
     }
-    coverage: dict[tuple[str, str, str], tuple[Layout, CoverageRecord]] = {
+    coverage: dict[CoverageKey, tuple[Layout, CoverageRecord]] = {
         key: (own.layout, record) for key, record in own.coverage.items()
     }
     for other in others:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pytest_metricbench.contracts import AttemptRecord
-from pytest_metricbench.store.layout import Layout
+from pytest_metricbench.store.layout import Layout, free_name
 
 
 def set_aside_stale(layout: Layout, record: AttemptRecord) -> None:
@@ -60,11 +60,7 @@ def _folders(folder: Path) -> list["os.DirEntry[str]"]:
 
 
 def _move(folder: Path, to: Path, below: Path) -> Path:
-    target = to / folder.relative_to(below)
+    target = free_name(to / folder.relative_to(below))
     target.parent.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while target.exists():
-        number += 1
-        target = target.with_name(f"{folder.name}-{number}")
     os.rename(folder, target)
     return target

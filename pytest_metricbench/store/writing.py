@@ -11,9 +11,9 @@ from typing import Any, Final
 from pytest_metricbench.contracts import FORMAT_VERSION, AttemptRecord, CoverageRecord
 from pytest_metricbench.plain_files import write_whole
 from pytest_metricbench.store.journal import DiskError, Journal, StoreError
-from pytest_metricbench.store.layout import STORE_FOLDER, Layout
+from pytest_metricbench.store.layout import STORE_FOLDER, Layout, free_name
 from pytest_metricbench.store.locking import StoreLock
-from pytest_metricbench.store.reading import Contents, read_store
+from pytest_metricbench.store.reading import Store, read_store
 from pytest_metricbench.store.records import attempt_to_json, coverage_to_json, seal, to_line
 from pytest_metricbench.store.remains import set_aside_interrupted, set_aside_stale
 
@@ -48,7 +48,7 @@ class StoreWriter:
             if fresh:
                 self.kept_aside = _move_aside(self.layout)
             _keep_out_of_version_control(root)
-            self.contents: Final[Contents] = read_store(root)
+            self.contents: Final[Store] = read_store(root)
             self._attempts = Journal(self.layout.attempts)
             try:
                 self._coverage = Journal(self.layout.coverage)
@@ -197,12 +197,7 @@ def _move_aside(layout: Layout) -> Path | None:
     entries = _entries(layout)
     if not entries:
         return None
-    name = f"{layout.root.name}.before-{time.strftime('%Y%m%dT%H%M%S')}"
-    aside = layout.root.with_name(name)
-    number = 1
-    while aside.exists():
-        number += 1
-        aside = layout.root.with_name(f"{name}-{number}")
+    aside = free_name(layout.root.with_name(f"{layout.root.name}.before-{time.strftime('%Y%m%dT%H%M%S')}"))
     aside.mkdir()
     if (layout.root / _IGNORE).exists():
         _ignore_all_in(aside)

@@ -26,6 +26,7 @@ from pytest_metricbench.suite.inside_pytest import (
     Quiet,
     dependencies,
     environment,
+    is_marked_idle,
     let_others_load,
     own_options,
     what_matters,
@@ -273,9 +274,7 @@ def _is_idle(item: pytest.Item) -> bool:
     if item.get_closest_marker("skipif") is None and item.get_closest_marker("xfail") is None:
         return False
     try:
-        from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
-
-        return evaluate_skip_marks(item) is not None or evaluate_xfail_marks(item) is not None
+        return is_marked_idle(item)
     except BaseException:  # a condition that cannot be judged, or another pytest: the attempts will tell
         return False
 

@@ -1,4 +1,10 @@
-"""How pytest is run in a process of the tested project: what is imported ahead, and which options are overruled."""
+"""How pytest is run in a process of the tested project: what is imported ahead, and which options are overruled.
+
+All that these processes use of pytest's private names stands here: the modules that are imported ahead, where
+``AssertionRewritingHook`` finds files (its ``find_spec``), and how marks are judged. Each has a test in
+``tests/test_private_names.py``. With a pytest that lacks one, modules are imported later, mutants of rewritten files
+are found not to be in force, and skipped tests are learned of by running them.
+"""
 
 import importlib
 import io
@@ -60,16 +66,16 @@ def own_options(scratch: str) -> list[str]:
 class Extensions:
     """The hooks of pytest-metricbench, as far as pytest must know that there are such."""
 
-    def pytest_metricbench_runners(self) -> None:
+    def pytest_metricbench_runners(self, config: object) -> None:
         """Nobody calls it here."""
 
-    def pytest_metricbench_coverage_systems(self) -> None:
+    def pytest_metricbench_coverage_systems(self, config: object) -> None:
         """Nobody calls it here."""
 
-    def pytest_metricbench_generators(self) -> None:
+    def pytest_metricbench_generators(self, config: object) -> None:
         """Nobody calls it here."""
 
-    def pytest_metricbench_text_operators(self) -> None:
+    def pytest_metricbench_text_operators(self, config: object) -> None:
         """Nobody calls it here."""
 
 
@@ -138,6 +144,18 @@ def let_others_load(mutated: Overlay) -> None:
         return None if spec is not None and mutated.place_of(spec.origin) is not None else spec
 
     AssertionRewritingHook.find_spec = find_spec  # type: ignore[method-assign, assignment]
+
+
+def is_marked_idle(item: pytest.Item) -> bool:
+    """Whether pytest would skip the test for its marks, or expects it to fail: ``_pytest.skipping.evaluate_...``.
+
+    Raises:
+        BaseException: whatever a mark's condition raises.
+        ImportError: this pytest has no such functions.
+    """
+    from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
+
+    return evaluate_skip_marks(item) is not None or evaluate_xfail_marks(item) is not None
 
 
 def what_matters(log: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pytest_metricbench.answers import plain_text, read_json_file
 from pytest_metricbench.contracts import TIME_OUT, AttemptError, ContractError, Outcome
+from pytest_metricbench.messages import joined
 from pytest_metricbench.plain_files import open_regular
 from pytest_metricbench.processes import bound_log, log_tail
 from pytest_metricbench.suite.child import OUR_FAULT, STDERR, STDOUT, result_file
@@ -63,7 +64,7 @@ class Attempted:
         if answer["deselected"]:
             return self.unmeasured("TestNotFound", f"pytest's options (addopts, pytest_args) deselect {self.test}")
         if self.is_baseline:
-            return self.unmeasured("TestNotFound", f"{file} has no test {name}{hint}")
+            return self.unmeasured("TestNotFound", joined(f"{file} has no test {name}", hint))
         return self.died("TestNotFound", f"collection of {file}: under this mutant there is no test {name}")
 
     # ------------------------------------------------ with one

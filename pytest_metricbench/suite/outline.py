@@ -1,11 +1,11 @@
 """What of a test file decides which tests it has, so that a changed suite is noticed and a changed test body is not."""
 
 import ast
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_metricbench.digests import digest_bytes, digest_value
+from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.suite.mutations import read_source
 
 
@@ -64,10 +64,4 @@ def missing_test(nodeid: str, known: frozenset[str] | None) -> str | None:
     first = names[0].partition("[")[0]
     if known is None or first in known:
         return None
-    return f"{file} has no test {first}{did_you_mean(first, known)}"
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest known name as the end of a sentence; empty when none is near."""
-    near = difflib.get_close_matches(name, sorted(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return joined(f"{file} has no test {first}", did_you_mean(first, known))

@@ -16,6 +16,9 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "build", "dist", "site-packages"})
 _NOT_IMPORTED: Final = frozenset({"conftest.py", "setup.py"})
 """Modules at the top of a source tree that nobody imports by their names, or that several folders have."""
+PROJECT: Final = "{project}/"
+"""What the name of a place may begin with: the nearest folder, from the experiment's upwards, that is a project."""
+_PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 _FILES_LIMIT: Final = 20_000
 """More files than this are no source of one package: somebody named the root of a disk."""
 
@@ -143,10 +146,13 @@ def _find(written: str, info: ValidationInfo) -> tuple[Path, Path, bool]:
     folder: Path = context.get("folder") or Path.cwd()
     if "\0" in written:
         raise _problem(written, "has a null character, which no name can hold")
+    if written.startswith(PROJECT):
+        return _in_project(written, folder, cached_only=bool(context.get("cached_only")))
     path = Path(os.path.abspath(folder / written))
     if path.exists() or os.path.isabs(written) or not all(part.isidentifier() for part in written.split(".")):
         if not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve()):
-            raise _problem(written, "leaves the experiment's folder; name it absolutely, or as a package: name.of.it")
+            remedy = f"name it from the project's ({PROJECT}...), absolutely, or as a package: name.of.it"
+            raise _problem(written, f"leaves the experiment's folder; {remedy}")
         if not path.exists() and not context.get("cached_only"):
             raise _problem(written, f"does not exist; it is looked for in {path.parent}")
         return path, _base_of(path, folder), False
@@ -161,6 +167,20 @@ def _find(written: str, info: ValidationInfo) -> tuple[Path, Path, bool]:
     for _ in written.split("."):
         base = base.parent
     return found, base, True
+
+
+def _in_project(written: str, folder: Path, *, cached_only: bool) -> tuple[Path, Path, bool]:
+    """A place named from the folder of the project that the experiment stands in."""
+    home = next((up for up in (folder, *folder.parents) if any((up / name).is_file() for name in _PROJECT_FILES)), None)
+    if home is None:
+        files = ", ".join(_PROJECT_FILES)
+        raise _problem(written, f"needs a project around the experiment: no folder from {folder} upwards has {files}")
+    path = Path(os.path.abspath(home / written.removeprefix(PROJECT)))
+    if not path.resolve().is_relative_to(home.resolve()):
+        raise _problem(written, f"leaves the project's folder, {home}")
+    if not path.exists() and not cached_only:
+        raise _problem(written, f"does not exist; it is looked for in {home}")
+    return path, _base_of(path, home), False
 
 
 def _base_of(path: Path, folder: Path) -> Path:

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_metricbench.contracts import AttemptRequest, Json, Outcome
+from pytest_metricbench.messages import did_you_mean
 from pytest_metricbench.processes import OUTPUT_LIMIT
 from pytest_metricbench.suite.child import result_file
 from pytest_metricbench.suite.killing import Asked, FirstKills
 from pytest_metricbench.suite.mutations import MutantParams, Mutation, mutation_of
 from pytest_metricbench.suite.outcomes import Attempted, keep_output, passed
-from pytest_metricbench.suite.outline import did_you_mean
 from pytest_metricbench.suite.processes import Server
 from pytest_metricbench.suite.project import Limits, Project
 from pytest_metricbench.suite.reach import Memory, Ran, Reach, write_reach

@@ -1,22 +1,25 @@
 """Attempts that a runner knew it need not run: not reached, not needed; and what was planned and left no result."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results_builder import NOT_NEEDED, NOT_REACHED, NOT_RECORDED, TIMED_OUT, CaseTable, build
 
 from pytest_metricbench.analysis.subset_figures import ONLY_FIRST
 from pytest_metricbench.analysis.summarizing import summarize
+from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.definition.experiment import KillRule
+from tests.analysis.results_builder import NOT_NEEDED, NOT_REACHED, NOT_RECORDED, TIMED_OUT, CaseTable, build
 
 SUBSETS = {"s1": ["a"], "s2": ["b"], "s3": ["c"], "s4": ["a", "b"]}
 
 
-def case_of(table, **options):
+def case_of(table: CaseTable, **options: Any) -> CaseSummary:
     return summarize(build(table, **options)).cases["c"]
 
 
-def test_a_cell_that_is_not_reached_survives():
+def test_a_cell_that_is_not_reached_survives() -> None:
     case = case_of(
         CaseTable(
             {
@@ -42,7 +45,7 @@ def test_a_cell_that_is_not_reached_survives():
     assert summarize(build(CaseTable({"baseline": {"a": [1]}, "m": {"a": [NOT_REACHED]}}))).complete
 
 
-def test_it_has_no_entry_and_no_verdict_of_its_own():
+def test_it_has_no_entry_and_no_verdict_of_its_own() -> None:
     case = case_of(CaseTable({"baseline": {"a": [1], "b": [1]}, "m": {"a": [0], "b": [NOT_REACHED]}}))
     mutant = case.variants["m"]
     assert mutant.attempts["b"] == {"reward": ()}
@@ -52,13 +55,13 @@ def test_it_has_no_entry_and_no_verdict_of_its_own():
     assert (figure.value, figure.count, figure.nan_count) == (0.0, 1, 1)
 
 
-def test_where_the_baseline_has_no_entry_the_cell_is_missing():
+def test_where_the_baseline_has_no_entry_the_cell_is_missing() -> None:
     case = case_of(CaseTable({"baseline": {"a": [1], "b": ["unmeasured"]}, "m": {"a": [0], "b": [NOT_REACHED]}}))
     assert case.kills["m"] == {"a": "killed", "b": "missing"}
 
 
 @given(st.data())
-def test_running_what_is_not_reached_changes_no_kill(data):
+def test_running_what_is_not_reached_changes_no_kill(data: st.DataObject) -> None:
     """Of a deterministic suite: attempts that cannot reach the mutant do what the baseline's do."""
     tasks = "abcd"
     base = {task: [data.draw(st.integers(0, 1))] * 3 for task in tasks}
@@ -76,7 +79,7 @@ def test_running_what_is_not_reached_changes_no_kill(data):
     assert pools[0] == pools[1]
 
 
-def test_a_mutant_of_which_only_what_reaches_it_died_is_valid():
+def test_a_mutant_of_which_only_what_reaches_it_died_is_valid() -> None:
     case = case_of(
         CaseTable(
             {
@@ -89,7 +92,7 @@ def test_a_mutant_of_which_only_what_reaches_it_died_is_valid():
     assert (case.mutants.detected, case.mutants.invalid) == (("m",), ("n",))
 
 
-def test_after_its_first_kill_only_the_pool_is_known():
+def test_after_its_first_kill_only_the_pool_is_known() -> None:
     case = case_of(
         CaseTable(
             {
@@ -114,7 +117,7 @@ def test_after_its_first_kill_only_the_pool_is_known():
     assert not case.counts.unmeasured
 
 
-def test_kills_that_rest_on_time_outs_are_counted_apart():
+def test_kills_that_rest_on_time_outs_are_counted_apart() -> None:
     case = case_of(
         CaseTable(
             {
@@ -127,7 +130,7 @@ def test_kills_that_rest_on_time_outs_are_counted_apart():
     assert [kill.task for kill in case.died_kills.time_outs] == ["a"]
 
 
-def test_a_planned_attempt_without_a_result_is_missing():
+def test_a_planned_attempt_without_a_result_is_missing() -> None:
     summary = summarize(build(CaseTable({"baseline": {"a": [1, NOT_RECORDED]}})))
     case = summary.cases["c"]
     assert (case.counts.missing, case.counts.unmeasured, case.counts.passed) == (1, 0, 1)

@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results_builder import build
-from test_goal_sets import GOALS, SUBSETS, TASKS
-from test_relabelling_and_redraws import OTHER, analysed, big_table, table
 
 from pytest_metricbench.analysis import label_swaps
 from pytest_metricbench.analysis.correlation import coefficients, levels
@@ -22,6 +19,8 @@ from pytest_metricbench.analysis.label_swaps import LabelSwaps
 from pytest_metricbench.analysis.strata import Side
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.unions import Design, packed
+from tests.analysis.goals_lab import GOALS, OTHER, SUBSETS, TASKS, analysed, big_table, table
+from tests.analysis.results_builder import build
 
 
 def words(goals: list[str]) -> GoalSets:

@@ -1,11 +1,11 @@
 """Gates on a summary: what they look at, and when they hold."""
 
 import pytest
-from results_builder import OUTSIDE, CaseTable, build
 
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import GateResult
 from pytest_metricbench.definition.experiment import Gate
+from tests.analysis.results_builder import OUTSIDE, CaseTable, build
 
 BASE = {"a": [1, 1, 1], "b": [1, 1, 0]}
 TABLE = CaseTable(

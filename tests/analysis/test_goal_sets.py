@@ -6,24 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from results_builder import CaseTable, build, coverage_record
 
 from pytest_metricbench.analysis.goal_sets import GoalSets, goal_sets
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.contracts import CoverageRecord, Goals
-
-TASKS = [f"t{number}" for number in range(6)]
-GOALS = dict(zip(TASKS, ("ab", "bc", "", "cd", "e", "af"), strict=True))
-SUBSETS = {f"s{n}": [TASKS[n], TASKS[(n + 1) % 6], TASKS[(n * n + 3) % 6]][: 2 + n % 2] for n in range(6)}
-
-
-def outcomes() -> dict[str, dict[str, list[int]]]:
-    base = {task: [1, 1, 1] for task in TASKS}
-    return {"baseline": base} | {
-        f"m{n}": {task: [0, 0, int(n % 2 == 0)] if (n + k) % 4 == 0 else [1, 1, 1] for k, task in enumerate(TASKS)}
-        for n in range(5)
-    }
+from tests.analysis.goals_lab import GOALS, SUBSETS, TASKS, outcomes
+from tests.analysis.results_builder import CaseTable, build, coverage_record
 
 
 def results(changed: Mapping[str, Any] | None = None) -> Results:

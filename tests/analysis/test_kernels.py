@@ -24,7 +24,7 @@ from pytest_metricbench.analysis.mutation_score import drops, mean_drops, set_ki
 from pytest_metricbench.analysis.pass_at_k import mean_over_tasks, pass_at_k, pass_hat_k, task_intervals
 from pytest_metricbench.analysis.proportions import wilson
 from pytest_metricbench.analysis.reach import smallest_p
-from pytest_metricbench.analysis.verdicts import verdict
+from pytest_metricbench.analysis.variant_figures import verdict
 from pytest_metricbench.definition.experiment import KillRule
 
 # ---------------------------------------------------------------- pass@k

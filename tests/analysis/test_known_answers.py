@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from results_builder import UNMEASURED, CaseTable, build
 
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary_json import summary_to_json
+from tests.analysis.results_builder import UNMEASURED, CaseTable, build
 
 FOLDER = Path(__file__).parents[1] / "known_answers"
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from results_builder import UNMEASURED, CaseTable, build
 
 from pytest_metricbench.analysis.summarizing import summarize
-from pytest_metricbench.analysis.summary import AttemptValue
 from pytest_metricbench.analysis.summary_json import SummaryError, summary_from_json, summary_to_json
+from pytest_metricbench.analysis.variant_models import AttemptValue
 from pytest_metricbench.definition.experiment import ScorePolicy
+from tests.analysis.results_builder import UNMEASURED, CaseTable, build
 
 OUTPUTS: Any = {"m.s": "continuous", "n.b": "boolean", "o.l": "label", "p.x": "measurement", "q.i": "discrete"}
 KS = (1, 2, 3)

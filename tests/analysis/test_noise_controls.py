@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results_builder import OUTSIDE, UNMEASURED, CaseTable, build
 
 from pytest_metricbench.analysis.reach import attempts_needed, smallest_p, unreachable_warning
 from pytest_metricbench.analysis.redundancy import needed_mutants
@@ -20,6 +19,7 @@ from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.analysis.summary_json import summary_to_json
 from pytest_metricbench.definition.experiment import Experiment, KillRule
+from tests.analysis.results_builder import OUTSIDE, UNMEASURED, CaseTable, build
 
 # ---------------------------------------------------------------- the baseline against itself
 

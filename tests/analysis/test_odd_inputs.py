@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from results_builder import UNMEASURED, CaseTable, build
-from test_goal_sets import GOALS, SUBSETS, TASKS, outcomes
 
 from pytest_metricbench.analysis.figures import Coefficient, Correlation
 from pytest_metricbench.analysis.summarizing import summarize
@@ -16,6 +14,8 @@ from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.analysis.summary_json import summary_from_json, summary_to_json
 from pytest_metricbench.definition.experiment import KillRule
 from pytest_metricbench.reporting.terminal import section_lines
+from tests.analysis.goals_lab import GOALS, SUBSETS, TASKS, outcomes
+from tests.analysis.results_builder import UNMEASURED, CaseTable, build
 
 PAIRS = {name: members for name, members in SUBSETS.items() if len(members) == 2}
 

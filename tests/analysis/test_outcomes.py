@@ -4,13 +4,13 @@ import math
 from typing import Any
 
 import pytest
-from results_builder import MISSING, OUTSIDE, UNMEASURED, CaseTable, build
 
 from pytest_metricbench.analysis.figures import whole_text
 from pytest_metricbench.analysis.outcomes import case_outcomes, natural_key, passes, primary_score
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary, Summary
 from pytest_metricbench.definition.experiment import ScorePolicy
+from tests.analysis.results_builder import MISSING, OUTSIDE, UNMEASURED, CaseTable, build
 
 
 def of_one_task(row: list[Any], *, policy: ScorePolicy | None = None, others: list[Any] | None = None) -> CaseSummary:

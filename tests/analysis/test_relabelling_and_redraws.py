@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from results_builder import UNMEASURED, CaseTable, build
-from test_goal_sets import GOALS, SUBSETS, TASKS, outcomes
 
 from pytest_metricbench.analysis import task_labels
 from pytest_metricbench.analysis.correlation import coefficients
@@ -24,22 +22,12 @@ from pytest_metricbench.analysis.redraws import AttemptRedraws, CaseRedraws, Jud
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.strata import Side
 from pytest_metricbench.analysis.summarizing import summarize
-from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.analysis.summary_json import summary_to_json
 from pytest_metricbench.analysis.task_labels import Tail, TaskLabelTest, tail
 from pytest_metricbench.analysis.unions import Design
 from pytest_metricbench.definition.experiment import KillRule
-
-OTHER = dict(zip(TASKS, ("pq", "p", "qr", "", "s", "rs"), strict=True))
-
-
-def table(**changes: Any) -> CaseTable:
-    return CaseTable(outcomes(), SUBSETS, **{"goals": {"one": GOALS, "two": OTHER}, **changes})
-
-
-def analysed(given_table: CaseTable, **options: Any) -> CaseSummary:
-    return summarize(build(given_table, **options)).cases["c"]
-
+from tests.analysis.goals_lab import GOALS, TASKS, analysed, big_table, table
+from tests.analysis.results_builder import build
 
 # ---------------------------------------------------------------- task labels
 
@@ -66,24 +54,6 @@ def test_small_cases_count_every_labelling() -> None:
     assert figure.p.less == pytest.approx(less)
     assert figure.p.value == pytest.approx(min(1, 2 * min(greater, less)))
     assert figure.random.value == pytest.approx(np.mean(defined))
-
-
-def big_table(seed: int = 0, tasks: int = 14, subsets: int = 20) -> CaseTable:
-    """A case of which not every labelling can be counted, with two sizes, flaky attempts and a missing cell."""
-    rng = np.random.default_rng(seed)
-    names = [f"t{number}" for number in range(tasks)]
-    base = {name: rng.binomial(1, 0.9, 4).tolist() for name in names}
-    mutants = {
-        f"m{n}": {name: rng.binomial(1, 0.1 if rng.random() < 0.25 else 0.9, 4).tolist() for name in names}
-        for n in range(8)
-    }
-    mutants["m1"]["t3"] = [UNMEASURED] * 4
-    chosen = {f"s{n}": sorted(rng.choice(names, 3 if n % 2 else 6, replace=False).tolist()) for n in range(subsets)}
-    goals = {
-        system: {name: [f"g{g}" for g in np.flatnonzero(rng.random(30) < 0.2)] for name in names}
-        for system in ("one", "two")
-    }
-    return CaseTable({"baseline": base, **mutants}, chosen, goals=goals)
 
 
 def test_big_cases_draw_labellings() -> None:

@@ -8,10 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results_builder import OUTSIDE, CaseTable, build
-from test_goal_sets import GOALS, SUBSETS, TASKS, outcomes
-from test_relabelling_and_redraws import big_table
-from test_statistics_cases import CASES
 
 from pytest_metricbench.analysis.correlation import pearson
 from pytest_metricbench.analysis.over_cases import adjusted
@@ -19,6 +15,9 @@ from pytest_metricbench.analysis.reliability import stepped_up
 from pytest_metricbench.analysis.size_control import attainable_r, partial_coefficient, size_control, size_model
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary
+from tests.analysis.goals_lab import GOALS, SUBSETS, TASKS, big_table, outcomes
+from tests.analysis.reference_cases import CASES
+from tests.analysis.results_builder import OUTSIDE, CaseTable, build
 
 
 def analysed(table: CaseTable, **options: Any) -> CaseSummary:

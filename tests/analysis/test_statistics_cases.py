@@ -1,15 +1,12 @@
 """Every case of the reference file that the figures of this package touch, at its tolerance."""
 
 import itertools
-import json
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from results_builder import CaseTable, build
 
 from pytest_metricbench.analysis.correlation import coefficients, kendall, levels, pearson, spearman, why_undefined
 from pytest_metricbench.analysis.detection import fisher_p
@@ -37,8 +34,8 @@ from pytest_metricbench.analysis.strata import Side, coefficients_many
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.task_labels import Tail, tail
 from pytest_metricbench.definition.experiment import KillRule
-
-CASES = json.loads(Path(__file__).with_name("statistics_cases.json").read_text())
+from tests.analysis.reference_cases import CASES
+from tests.analysis.results_builder import CaseTable, build
 
 
 def of_area(*areas: str) -> Any:

@@ -1,11 +1,11 @@
 """What the summary says of kills, mutation scores, coverage, correlations, and of what is not there."""
 
 import pytest
-from results_builder import MISSING, OUTSIDE, UNMEASURED, CaseTable, build
 
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary, Summary
 from pytest_metricbench.definition.experiment import KillRule
+from tests.analysis.results_builder import MISSING, OUTSIDE, UNMEASURED, CaseTable, build
 
 GOOD, BAD = [1, 1, 1], [0, 0, 0]
 SOLVED = {"a": GOOD, "b": GOOD, "d": GOOD}

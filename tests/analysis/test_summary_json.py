@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from results_builder import OUTSIDE, UNMEASURED, CaseTable, build
 
 from pytest_metricbench.analysis.figures import Figure
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
-from pytest_metricbench.analysis.summary import AttemptValue, Summary
+from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import SummaryError, summary_from_json, summary_to_json
+from pytest_metricbench.analysis.variant_models import AttemptValue
 from pytest_metricbench.definition.experiment import Gate, KillRule
+from tests.analysis.results_builder import OUTSIDE, UNMEASURED, CaseTable, build
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "summary.md"
 SKELETON = {

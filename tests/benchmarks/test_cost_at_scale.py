@@ -1,8 +1,12 @@
 """What 1,000, 10,000 and 100,000 attempts cost, first and reused, in each process: does it grow with their number?"""
 
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from tests.benchmarks.cost_lab import Cost
 
 pytestmark = pytest.mark.benchmark
 
@@ -17,8 +21,14 @@ MEMORY = 2.0
 
 @pytest.mark.parametrize("options", [[], ["-n2"]], ids=["one process", "-n 2"])
 def test_cost_grows_with_the_number_of_attempts_and_no_faster(
-    tmp_path, measured_each, experiment, plain_tests, bare_pytest, shown, options
-):
+    tmp_path: Path,
+    measured_each: Callable[..., tuple[Cost, dict[str, Cost]]],
+    experiment: Callable[..., None],
+    plain_tests: Callable[[Path, int], None],
+    bare_pytest: list[str],
+    shown: Callable[[str], None],
+    options: list[str],
+) -> None:
     """Collection, run, journal and summary of the no-op python runner; pytest's cache is off, since it only grows."""
     command = [*bare_pytest, "-pno:cacheprovider"]
     costs = {}

@@ -3,8 +3,12 @@
 import json
 import shutil
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from tests.benchmarks.cost_lab import Cost
 
 pytestmark = pytest.mark.benchmark
 
@@ -35,7 +39,13 @@ for number in range(int(count)):
 """
 
 
-def test_cpu_of_a_command_attempt(tmp_path, measured, experiment, bare_pytest, shown):
+def test_cpu_of_a_command_attempt(
+    tmp_path: Path,
+    measured: Callable[..., Cost],
+    experiment: Callable[..., None],
+    bare_pytest: list[str],
+    shown: Callable[[str], None],
+) -> None:
     """200 attempts, agent and verifier both Python scripts that write one file, beside a bare loop of the same."""
     ours, bare = [], []
     experiment(

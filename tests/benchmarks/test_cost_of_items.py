@@ -4,9 +4,12 @@ import pstats
 import shutil
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.benchmarks.cost_lab import Cost
 
 pytestmark = pytest.mark.benchmark
 
@@ -17,7 +20,15 @@ REPEATS = 3
 
 
 @pytest.mark.parametrize("options", [[], ["-n2"]], ids=["one process", "-n 2"])
-def test_cpu_of_an_attempt(tmp_path, measured, experiment, plain_tests, bare_pytest, shown, options):
+def test_cpu_of_an_attempt(
+    tmp_path: Path,
+    measured: Callable[..., Cost],
+    experiment: Callable[..., None],
+    plain_tests: Callable[[Path, int], None],
+    bare_pytest: list[str],
+    shown: Callable[[str], None],
+    options: list[str],
+) -> None:
     """10,000 attempts that return at once, journal and summary included, beside as many tests that do nothing.
 
     What a session costs before its first item is the same for one attempt and for a million, and is taken off.
@@ -47,7 +58,13 @@ def test_cpu_of_an_attempt(tmp_path, measured, experiment, plain_tests, bare_pyt
     assert ours / plain <= 0.8
 
 
-def test_where_the_time_goes(tmp_path, measured, experiment, bare_pytest, shown):
+def test_where_the_time_goes(
+    tmp_path: Path,
+    measured: Callable[..., Cost],
+    experiment: Callable[..., None],
+    bare_pytest: list[str],
+    shown: Callable[[str], None],
+) -> None:
     """A profile by the part of the house, as printed by the run before anybody optimises."""
     experiment(tmp_path, COUNT // 5, RUNNER, {"agent.py": AGENT})
     script = tmp_path / "profiled.py"

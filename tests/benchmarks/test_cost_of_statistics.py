@@ -3,7 +3,6 @@
 import time
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from scipy import stats
 
 pytestmark = pytest.mark.benchmark
 
-BUILDER = Path(__file__).parents[1] / "analysis"
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
 
@@ -85,12 +83,10 @@ def test_task_label_permutation(shown: Callable[[str], None]) -> None:
     assert theirs / one >= 40
 
 
-def test_a_whole_analysis(shown: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_analysis(shown: Callable[[str], None]) -> None:
     """10 cases x 50 mutants x 100 tasks x 5 attempts x 500 subsets x 3 systems, default resamples: 3 minutes."""
-    monkeypatch.syspath_prepend(str(BUILDER))
-    from results_builder import CaseTable, build
-
     from pytest_metricbench.analysis.summarizing import summarize
+    from tests.analysis.results_builder import CaseTable, build
 
     rng = np.random.default_rng(0)
     tasks = [f"t{number}" for number in range(100)]

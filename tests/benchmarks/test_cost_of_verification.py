@@ -3,15 +3,18 @@
 import json
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pytest_metricbench import load_experiment, open_store
-from pytest_metricbench.attempts import Attempts
 from pytest_metricbench.contracts import AttemptRecord
 from pytest_metricbench.definition.fingerprints import Fingerprints
+from pytest_metricbench.running.attempts import Attempts
 from pytest_metricbench.store.records import attempt_to_json, seal, to_line
+from tests.benchmarks.cost_lab import Cost
 
 pytestmark = pytest.mark.benchmark
 
@@ -31,7 +34,15 @@ open("response.json", "w").write('{"scores": {"reward": 1}}')
 @pytest.mark.parametrize(
     ("agent", "name"), [(["/bin/sh", "agent.sh"], "a shell script"), (["{python}", "agent.py"], "a Python script")]
 )
-def test_verifying_beside_running(tmp_path, measured, experiment, bare_pytest, shown, agent, name):
+def test_verifying_beside_running(
+    tmp_path: Path,
+    measured: Callable[..., Cost],
+    experiment: Callable[..., None],
+    bare_pytest: list[str],
+    shown: Callable[[str], None],
+    agent: list[str],
+    name: str,
+) -> None:
     """Attempts with five files each (the agent's two, the request and two logs), run once and then verified."""
     experiment(
         tmp_path / "bench",
@@ -62,7 +73,7 @@ def test_verifying_beside_running(tmp_path, measured, experiment, bare_pytest, s
 
 
 @pytest.mark.parametrize("files", [0, 3])
-def test_reading_a_journal_beside_json(tmp_path, shown, files):
+def test_reading_a_journal_beside_json(tmp_path: Path, shown: Callable[[str], None], files: int) -> None:
     """100,000 checked lines, checksum and all, beside what ``json.loads`` alone takes for them."""
     record = AttemptRecord(
         *("refunds", "skips-eligibility", "late-purchase", 1, "a" * 32, "scored", {"reward": 1.0, "tokens": 1234}),

@@ -8,9 +8,12 @@ muteval 0.12 and inspect-ai are looked for in the environment that ``METRICBENCH
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.benchmarks.cost_lab import Cost
 
 pytestmark = pytest.mark.benchmark
 
@@ -83,22 +86,28 @@ def inspect(folder: Path, count: int) -> None:
     (folder / "bench.py").write_text(INSPECT.format(samples=count // 10))
 
 
-def cost(measured, argv: list[str], folder: Path) -> tuple[float, float]:
+def cost(measured: Callable[..., Cost], argv: list[str], folder: Path) -> tuple[float, float]:
     """Seconds of CPU and of wall."""
     began = time.monotonic()
     cpu = measured(argv, folder).cpu
     return cpu, time.monotonic() - began
 
 
-def of_one(measured, argv: list[str], many: Path, few: Path, more: int) -> tuple[float, float]:
+def of_one(measured: Callable[..., Cost], argv: list[str], many: Path, few: Path, more: int) -> tuple[float, float]:
     """CPU and wall of one attempt of ``more`` that ``many`` has above ``few``: without the start of the process."""
     runs = [(cost(measured, argv, many), cost(measured, argv, few)) for _ in range(REPEATS)]
     return tuple((min(m[i] for m, _ in runs) - min(f[i] for _, f in runs)) / more for i in (0, 1))
 
 
 def test_an_attempt_beside_inspect_ai_muteval_and_plain_tests(
-    tmp_path, measured, experiment, plain_tests, bare_pytest, shown, peers
-):
+    tmp_path: Path,
+    measured: Callable[..., Cost],
+    experiment: Callable[..., None],
+    plain_tests: Callable[[Path, int], None],
+    bare_pytest: list[str],
+    shown: Callable[[str], None],
+    peers: Path,
+) -> None:
     few = 20
     experiment(tmp_path / "ours", COUNT, RUNNER, {"agent.py": AGENT})
     experiment(tmp_path / "ours-few", 40, RUNNER, {"agent.py": AGENT})

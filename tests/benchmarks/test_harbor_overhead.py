@@ -2,10 +2,13 @@
 
 import shutil
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from tests.benchmarks.cost_lab import Cost
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "harbor"
 BOUND = 1.5
@@ -44,7 +47,13 @@ datasets: [{{path: datasets/ledgers}}]
 
 @pytest.mark.benchmark
 @pytest.mark.skipif(not is_installed(), reason="Harbor is not installed in this environment")
-def test_an_attempt_costs_little_more_than_harbors_own_trial(tmp_path, measured, bare_pytest, shown, monkeypatch):
+def test_an_attempt_costs_little_more_than_harbors_own_trial(
+    tmp_path: Path,
+    measured: Callable[..., Cost],
+    bare_pytest: list[str],
+    shown: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """CPU of both whole processes, their start included; the cheaper of two runs of each, in turns."""
     for name, value in (("HARBOR_TELEMETRY", "off"), ("PYTHONPATH", str(tmp_path)), ("HOME", str(tmp_path))):
         monkeypatch.setenv(name, value)

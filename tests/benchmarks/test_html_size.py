@@ -1,7 +1,6 @@
 """The page of a large experiment, 100 mutants, 200 tasks, 500 subsets: its size, and how long a browser takes."""
 
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +9,6 @@ import numpy as np
 import pytest
 
 pytestmark = pytest.mark.benchmark
-
-TESTS = Path(__file__).parents[1]
 
 MUTANTS, TASKS, SUBSETS, ATTEMPTS = 100, 200, 500, 3
 MOST_BYTES = 5_000_000
@@ -25,12 +22,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page, with long ids, descriptions, two coverage systems, and cells of most kinds."""
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
-    sys.path[:0] = [str(TESTS / "analysis")]
-    from results_builder import CaseTable, build
-
     from pytest_metricbench.analysis.summarizing import summarize
     from pytest_metricbench.reporting.html import write_html
     from pytest_metricbench.reporting.html_origin import Origin
+    from tests.analysis.results_builder import CaseTable, build
 
     rng = np.random.default_rng(3)
     tasks = [f"package.module_{number // 20}.test_of_a_task_{number:03d}" for number in range(TASKS)]
@@ -63,8 +58,7 @@ def test_it_is_under_5_mb(shown: Callable[[str], None], page: Path) -> None:
 
 def test_it_opens_in_a_second(shown: Callable[[str], None], page: Path, tmp_path: Path) -> None:
     """From the start of a browser to a drawn page, less the same for an empty page; the least of five."""
-    sys.path[:0] = [str(TESTS / "reporting_html")]
-    from html_lab import CHROMIUM, browser
+    from tests.reporting_html.html_lab import CHROMIUM, browser
 
     if CHROMIUM is None:
         pytest.skip("needs Chromium")

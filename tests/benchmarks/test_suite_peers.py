@@ -11,11 +11,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.benchmarks.cost_lab import Cost
 
 pytestmark = pytest.mark.benchmark
 
@@ -121,7 +124,9 @@ def ours(project: Any, module: str, bare_pytest: list[str], measured: Any) -> Ou
     return Ours(cost.cpu, len(kills), sum("killed" in cells.values() for cells in kills.values()), wall)
 
 
-def test_beside_cosmic_ray(project, bare_pytest, measured, shown):
+def test_beside_cosmic_ray(
+    project: Any, bare_pytest: list[str], measured: Callable[..., Cost], shown: Callable[[str], None]
+) -> None:
     """The same mutants, since they come from the same operators; the same of them are killed."""
     require("cosmic_ray")
     module = "dicttoolz"
@@ -150,7 +155,9 @@ def test_beside_cosmic_ray(project, bare_pytest, measured, shown):
 
 
 @pytest.mark.parametrize("module", ["dicttoolz", "itertoolz"])
-def test_beside_mutmut(project, bare_pytest, measured, shown, module):
+def test_beside_mutmut(
+    project: Any, bare_pytest: list[str], measured: Callable[..., Cost], shown: Callable[[str], None], module: str
+) -> None:
     """Mutants of its own operators, so what is compared is the cost of one."""
     require("mutmut")
     mine = ours(project, module, bare_pytest, measured)

@@ -4,12 +4,14 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from pytest_metricbench.suite.patches import parse_patch
+from tests.benchmarks.cost_lab import Cost
 
 pytestmark = pytest.mark.benchmark
 
@@ -87,7 +89,9 @@ def in_processes(project: Path, mutants: list[str], nodeids: list[str]) -> list[
     return [sys.executable, str(copy / "loop.py")]
 
 
-def test_attempts_a_second(project, bare_pytest, measured, shown):
+def test_attempts_a_second(
+    project: Path, bare_pytest: list[str], measured: Callable[..., Cost], shown: Callable[[str], None]
+) -> None:
     """All tests of one module of toolz against some mutants of it, in turns with processes, the best of each."""
     mutants = patches((project / "toolz" / f"{MODULE}.py").read_text())
     (project / "experiment.yml").write_text(experiment(mutants))

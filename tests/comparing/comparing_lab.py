@@ -4,13 +4,12 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
-from results_builder import CaseTable, build
-
 from pytest_metricbench.analysis.comparing import compare_runs, compared
 from pytest_metricbench.analysis.comparing_models import CaseComparison, RunComparison
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import GateResult, Summary
 from pytest_metricbench.definition.gates import parse_gate
+from tests.analysis.results_builder import CaseTable, build
 
 BASE: dict[str, list[Any]] = {"a": [1] * 5, "b": [1, 1, 1, 1, 0], "c": [1] * 5}
 

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from comparing_lab import resolved, summary_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from results_builder import MISSING, NOT_NEEDED, NOT_REACHED, OUTSIDE, TIMED_OUT, UNMEASURED, CaseTable
 
 from pytest_metricbench.analysis.comparing import compare_runs, compared
 from pytest_metricbench.analysis.comparing_gates import is_significant
@@ -15,6 +13,8 @@ from pytest_metricbench.analysis.summary_json import summary_from_json, summary_
 from pytest_metricbench.definition.experiment import KillRule
 from pytest_metricbench.reporting.comparison_block import comparison_block
 from pytest_metricbench.reporting.markdown import markdown_text
+from tests.analysis.results_builder import MISSING, NOT_NEEDED, NOT_REACHED, OUTSIDE, TIMED_OUT, UNMEASURED, CaseTable
+from tests.comparing.comparing_lab import resolved, summary_of
 
 TASKS, MUTANTS, SUBSETS = ("a", "b", "c", "d"), ("m", "n", "o"), ("s", "t", "u", "v")
 USUAL = st.sampled_from([1, 0, True, False, 0.5, None])

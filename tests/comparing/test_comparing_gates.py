@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from comparing_lab import BASE, checked, summary_of, table, with_gates
-from results_builder import OUTSIDE, UNMEASURED
 
 from pytest_metricbench.definition.experiment import Gate
 from pytest_metricbench.definition.gates import CaseScope, GateError, Scope, check_gate
+from tests.analysis.results_builder import OUTSIDE, UNMEASURED
+from tests.comparing.comparing_lab import BASE, checked, summary_of, table, with_gates
 
 DEAD = {**BASE, "c": [0] * 5}
 SCOPE = Scope(
@@ -111,7 +111,7 @@ def test_an_id_that_is_a_word_of_gates() -> None:
 
 @pytest.mark.parametrize("text", ["no new survivors", "baseline pass@1 drop <= 0.05", "c x kendall drop <= 0"])
 def test_without_an_earlier_run_nothing_is_checked(text: str) -> None:
-    from comparing_lab import resolved
+    from tests.comparing.comparing_lab import resolved
 
     (result,) = summary_of(table({"m": DEAD}), gates=[resolved(text)]).gates
     assert (result.value, result.holds) == (None, None)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing_lab import case, comparison, table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -22,6 +21,7 @@ from pytest_metricbench.analysis.detection import Tallies, flip_kills
 from pytest_metricbench.analysis.pass_at_k import pass_at_k, pass_hat_k
 from pytest_metricbench.analysis.redraws import Judge
 from pytest_metricbench.definition.experiment import KillRule
+from tests.comparing.comparing_lab import case, comparison, table
 
 CASES = json.loads((Path(__file__).parents[1] / "analysis" / "statistics_cases.json").read_text())
 

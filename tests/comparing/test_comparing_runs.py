@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from comparing_lab import BASE, case, comparison, summary_of, table
-from results_builder import MISSING, NOT_NEEDED, NOT_REACHED, OUTSIDE, UNMEASURED, CaseTable
 
 from pytest_metricbench.analysis.comparing import compare_runs
 from pytest_metricbench.analysis.comparing_terms import (
@@ -16,6 +14,8 @@ from pytest_metricbench.analysis.comparing_terms import (
 )
 from pytest_metricbench.analysis.summary_json import summary_from_json, summary_to_json
 from pytest_metricbench.definition.experiment import KillRule, ScorePolicy
+from tests.analysis.results_builder import MISSING, NOT_NEEDED, NOT_REACHED, OUTSIDE, UNMEASURED, CaseTable
+from tests.comparing.comparing_lab import BASE, case, comparison, summary_of, table
 
 DEAD = {**BASE, "c": [0] * 5}
 
@@ -253,7 +253,7 @@ def test_no_case_in_common() -> None:
 
 
 def test_the_terms_are_known_before_a_run() -> None:
-    from results_builder import build
+    from tests.analysis.results_builder import build
 
     results = build(table({"m": DEAD}))
     before = terms_of_summary(summary_of(table({"m": DEAD})))

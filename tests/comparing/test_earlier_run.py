@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
-from comparing_lab import BASE, summary_of, table
 
 from pytest_metricbench.analysis.comparing_terms import ComparisonError
 from pytest_metricbench.analysis.summary_json import summary_to_json
-from pytest_metricbench.earlier import read_earlier
+from pytest_metricbench.running.earlier import read_earlier
+from tests.comparing.comparing_lab import BASE, summary_of, table
 
 SUMMARY = summary_of(table({"m": {**BASE, "c": [0] * 5}}))
 
@@ -98,7 +98,7 @@ def test_a_link_that_is_named_is_meant(store: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_without_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_metricbench.earlier.LIMIT", 1000)
+    monkeypatch.setattr("pytest_metricbench.running.earlier.LIMIT", 1000)
     path = tmp_path / "big.json"
     path.write_text(summary_to_json(SUMMARY))
     assert refused(path) == f"{path}: it has more than 1,000 bytes, so it is no summary"

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparing_lab import BASE, summary_of, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.analysis.comparing import compare_runs
 from pytest_metricbench.analysis.comparing_terms import ComparisonError
 from pytest_metricbench.analysis.summary_json import summary_to_json
-from pytest_metricbench.earlier import read_earlier
 from pytest_metricbench.reporting.comparison_block import comparison_block
 from pytest_metricbench.reporting.markdown import markdown_text
+from pytest_metricbench.running.earlier import read_earlier
+from tests.comparing.comparing_lab import BASE, summary_of, table
 
 SUBSETS = {"s": ["a"], "t": ["a", "b"], "u": ["c"]}
 COVERAGE = {"x": {"s": 0.5, "t": 0.6, "u": 0.1, "pool": 0.5}}

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from session_lab import Lab, alive, no_fault, words
+
+from tests.faults.session_lab import Lab, alive, no_fault, words
 
 AGENT = """
 import json

@@ -1,7 +1,8 @@
 """Extensions that break their contract in the coverage phase cost a result, and never the session."""
 
 import pytest
-from session_lab import Lab, words
+
+from tests.faults.session_lab import Lab, words
 
 AGENT = "def act(request):\n    return 1.0\n"
 CONFTEST = """

@@ -4,7 +4,8 @@ import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import pytest
-from session_lab import Lab, no_fault, words
+
+from tests.faults.session_lab import Lab, no_fault, words
 
 AGENT = "def act(request):\n    return 1.0 if request.variant.id == 'baseline' else 0.0\n"
 COVER = """

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from session_lab import Lab, words
+
+from tests.faults.session_lab import Lab, words
 
 AGENT = """
 from pathlib import Path

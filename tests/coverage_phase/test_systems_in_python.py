@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from session_lab import Lab, no_fault, words
+
+from tests.faults.session_lab import Lab, no_fault, words
 
 AGENT = """
 from pathlib import Path

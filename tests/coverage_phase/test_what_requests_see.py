@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from session_lab import Lab
+
+from tests.faults.session_lab import Lab
 
 AGENT = """
 import json

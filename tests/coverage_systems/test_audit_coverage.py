@@ -165,7 +165,7 @@ def test_a_scope_that_nothing_can_measure_is_null(measure: Measure, keys: dict[s
 
 def test_an_empty_trial_folder_is_null(measure: Measure) -> None:
     given = {"chat": {"agent/trajectory.json": TRACES["chat__ccc"]}, "empty": {}, "none": {"log.txt": b""}}
-    assert measure(given, score_scope="tool") == Score(None, "task empty left no trajectory.json (and 1 more tasks)")
+    assert measure(given, score_scope="tool") == Score(None, "task empty left no trajectory.json (and 1 more task)")
 
 
 def test_attempts_of_a_task_count_together(measure: Measure) -> None:
@@ -181,7 +181,7 @@ def test_evidence_without_a_judgment_makes_its_scope_null(measure: Measure) -> N
     assert score == Score(
         None,
         "capability 'account_recovery', evidence 0 (user_intent): not judged for the trace "
-        f"{digest(TRACES['lookup__aaa'])} (task lookup, attempt trial1), and 1 more judgments are missing",
+        f"{digest(TRACES['lookup__aaa'])} (task lookup, attempt trial1) (and 1 more missing judgment)",
     )
 
 
@@ -245,7 +245,7 @@ BAD_JUDGMENTS: list[tuple[Any, str]] = [
     (judgment(TRACES["lookup__aaa"], why="x"), "judgments[0].why: is an unknown key; the keys here are "),
     ({**judgment(b""), "trace_sha256": "abc"}, "trace_sha256: is 'abc'; sha256: and 64 hexadecimal digits is expected"),
     ({"schema": "x"}, "schema is 'x'; nemo.eval_author.audit_capability_judgments.v1 is expected"),
-    ({"schema": judgment(b"")["schema"]}, "trace_sha256: is missing (and 1 more problems in this file)"),
+    ({"schema": judgment(b"")["schema"]}, "trace_sha256: is missing (and 1 more problem)"),
     ([], "schema is None; nemo.eval_author.audit_capability_judgments.v1 is expected"),
     (
         judgment(TRACES["lookup__aaa"]) | {"judgments": judgment(b"")["judgments"] * 2},

@@ -3,15 +3,12 @@
 import hashlib
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "faults"))
-
-from session_lab import Lab, lab, no_fault, words
+from tests.faults.session_lab import Lab, lab, no_fault, words
 
 __all__ = ["lab"]
 

@@ -7,7 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from eval_author_lab import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_metricbench.contracts import CoverageError, Goals, Score
+from tests.coverage_systems.eval_author_lab import (
     CHAT,
     JUDGMENTS,
     LOOKUP,
@@ -25,10 +29,6 @@ from eval_author_lab import (
     trace,
     tree,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from pytest_metricbench.contracts import CoverageError, Goals, Score
 
 METHOD_SETS = [chosen for size in (1, 2, 3) for chosen in itertools.combinations(METHODS, size)]
 KIND = {"tool_calls": "tool", "capabilities": "capability", "failure_cases": "failure_case"}
@@ -158,7 +158,7 @@ def test_evidence_of_an_unknown_kind_makes_its_scope_null(tmp_path: Path) -> Non
 def test_a_task_without_a_trace_starts_nothing(tmp_path: Path) -> None:
     audit = system(tmp_path, author=["{python}", "-c", "raise SystemExit(3)"])
     tasks = {"t1": {"a": TICKET}, "t2": {"b": {"notes.txt": b"x"}}, "t3": {}}
-    assert measured(tmp_path, audit, tasks) == Score(None, "task t2 left no trajectory.json (and 1 more tasks)")
+    assert measured(tmp_path, audit, tasks) == Score(None, "task t2 left no trajectory.json (and 1 more task)")
     assert list(tree(tmp_path / "request")) == ["request.json"]
 
 

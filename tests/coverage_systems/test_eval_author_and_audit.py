@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import yaml
-from eval_author_lab import METHODS, SCOPES, request, system, trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.coverage.audit.system import AuditCoverage
+from tests.coverage_systems.eval_author_lab import METHODS, SCOPES, request, system, trace
 
 TOOLS = ("a.b", "c/d", "E")
 TEXT = {"description": "What it is."}

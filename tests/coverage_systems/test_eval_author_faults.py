@@ -7,11 +7,21 @@ import time
 from pathlib import Path
 
 import pytest
-from eval_author_lab import JUDGMENTS, LOOKUP, MIXED, SUBSETS, digest, request, scripts, system, tree
 
 from pytest_metricbench.contracts import CoverageError, Score
 from pytest_metricbench.coverage.eval_author.memory import Memory
 from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
+from tests.coverage_systems.eval_author_lab import (
+    JUDGMENTS,
+    LOOKUP,
+    MIXED,
+    SUBSETS,
+    digest,
+    request,
+    scripts,
+    system,
+    tree,
+)
 
 COPY = f"import shutil; shutil.copy({str(MIXED)!r}, 'audit.md')\n"
 

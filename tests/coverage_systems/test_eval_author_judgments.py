@@ -5,9 +5,19 @@ import shutil
 from pathlib import Path
 
 import pytest
-from eval_author_lab import JUDGMENTS, LOOKUP, METHODS, SUBSETS, TICKET, digest, measured, system, tree
 
 from pytest_metricbench.contracts import CoverageError, Goals, Score
+from tests.coverage_systems.eval_author_lab import (
+    JUDGMENTS,
+    LOOKUP,
+    METHODS,
+    SUBSETS,
+    TICKET,
+    digest,
+    measured,
+    system,
+    tree,
+)
 
 
 def test_fixed_judgments_are_given_to_the_traces_they_are_about(tmp_path: Path) -> None:

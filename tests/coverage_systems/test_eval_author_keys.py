@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_author_lab import MIXED, SCRIPTS, digest
 
 from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
 from pytest_metricbench.definition.experiment import Experiment
@@ -16,6 +15,7 @@ from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.runners import BUILTIN
+from tests.coverage_systems.eval_author_lab import MIXED, SCRIPTS, digest
 
 Load = Callable[..., Experiment]
 

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_author_lab import CHAT, LOOKUP, MIXED, SCRIPTS, TICKET
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "faults"))
-
-from session_lab import Lab, lab, no_fault, words
+from tests.coverage_systems.eval_author_lab import CHAT, LOOKUP, MIXED, SCRIPTS, TICKET
+from tests.faults.session_lab import Lab, lab, no_fault, words
 
 __all__ = ["lab"]
 

@@ -8,10 +8,21 @@ import os
 from pathlib import Path
 
 import pytest
-from eval_author_lab import JUDGMENTS, LOOKUP, METHODS, SAMPLES, SCOPES, SUBSETS, request, system, trace, tree
 
 from pytest_metricbench.contracts import CoverageError
 from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
+from tests.coverage_systems.eval_author_lab import (
+    JUDGMENTS,
+    LOOKUP,
+    METHODS,
+    SAMPLES,
+    SCOPES,
+    SUBSETS,
+    request,
+    system,
+    trace,
+    tree,
+)
 
 SCRIPTS = os.environ.get("METRICBENCH_EVAL_AUTHOR_SCRIPTS")
 PYTHON = os.environ.get("METRICBENCH_EVAL_AUTHOR_PYTHON")

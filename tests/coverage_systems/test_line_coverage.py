@@ -229,7 +229,7 @@ def test_files_are_chosen_by_patterns(measure: Measure, shop: Path) -> None:
         (
             {"c": {"x.json": b"{}"}, "b": {}, "a": {"reach.json": reach([])}},
             {},
-            "task b left no reach.json, .coverage or coverage.json (and 1 more tasks)",
+            "task b left no reach.json, .coverage or coverage.json (and 1 more task)",
         ),
         (
             {"a": {"coverage.json": b'{"files": {"shop/prices.py": {"executed_lines": [1]}}}'}},

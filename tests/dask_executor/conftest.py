@@ -12,7 +12,7 @@ with suppress(ImportError):
 
     import pytest_metricbench.executors.dask  # noqa: F401
 
-from dask_lab import Processes
+from tests.dask_executor.dask_lab import Processes
 
 
 @pytest.fixture(scope="module")

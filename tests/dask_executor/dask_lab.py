@@ -92,6 +92,16 @@ class Processes:
         with Client(self.address, set_as_default=False) as client:
             until(lambda: len(client.nthreads()) == count, f"{count} workers to register")
 
+    def await_session(self) -> None:
+        """Wait until a session is connected to the scheduler."""
+        from distributed import Client
+
+        def others(dask_scheduler: Any) -> int:  # here, so that it is sent whole: the scheduler cannot import this file
+            return sum(name.startswith("Client-") for name in dask_scheduler.clients) - 1
+
+        with Client(self.address, set_as_default=False) as client:
+            until(lambda: client.run_on_scheduler(others), "a session to connect")
+
     def kill_worker(self, number: int) -> None:
         self.workers[number].kill()
         self.workers[number].wait()

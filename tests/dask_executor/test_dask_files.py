@@ -1,29 +1,30 @@
 """What is sent to workers that do not see the experiment's folder."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
-from dask_lab import experiment
 
 from pytest_metricbench import load_experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.executors.dask_files import bundled_files, file_digests
 from pytest_metricbench.executors.dask_packs import PackError
+from tests.dask_executor.dask_lab import experiment
 
 
-def bundled(path):
+def bundled(path: Path) -> list[str]:
     loaded = load_experiment(path)
     return bundled_files(loaded, Fingerprints(loaded))
 
 
-def test_everything_that_the_fingerprints_know_is_sent_and_nothing_else(tmp_path):
+def test_everything_that_the_fingerprints_know_is_sent_and_nothing_else(tmp_path: Path) -> None:
     path = experiment(tmp_path)
     (tmp_path / "notes.txt").write_text("nobody names this")
     assert sorted(bundled(path)) == ["agent.py", "experiment.yml", "outcomes.json"]
 
 
-def test_files_of_the_definition_are_sent(tmp_path):
+def test_files_of_the_definition_are_sent(tmp_path: Path) -> None:
     path = experiment(tmp_path)
     form = yaml.safe_load(path.read_text())
     (case,) = form["cases"]
@@ -36,7 +37,7 @@ def test_files_of_the_definition_are_sent(tmp_path):
     assert names <= set(bundled(path))
 
 
-def test_the_lock_is_sent(tmp_path):
+def test_the_lock_is_sent(tmp_path: Path) -> None:
     path = experiment(tmp_path)
     form = yaml.safe_load(path.read_text())
     form["cases"][0]["subsets"] = {"sizes": [1], "per_size": 2}
@@ -46,7 +47,7 @@ def test_the_lock_is_sent(tmp_path):
     assert "experiment.lock.yml" in bundled(path)
 
 
-def test_the_packages_of_a_module_are_sent(tmp_path):
+def test_the_packages_of_a_module_are_sent(tmp_path: Path) -> None:
     path = experiment(tmp_path, runner={"kind": "python", "agent": "shop.agents.good:run"}, coverage=[])
     (tmp_path / "shop" / "agents").mkdir(parents=True)
     (tmp_path / "shop" / "__init__.py").write_text("")
@@ -66,7 +67,7 @@ def test_the_packages_of_a_module_are_sent(tmp_path):
         ("from . import helper", "helper.py"),
     ],
 )
-def test_a_neighbour_that_nothing_names_is_an_error_before_anything_runs(tmp_path, line, file):
+def test_a_neighbour_that_nothing_names_is_an_error_before_anything_runs(tmp_path: Path, line: str, file: str) -> None:
     path = experiment(tmp_path)
     (tmp_path / "tools").mkdir()
     (tmp_path / file).write_text("tool = 1\n")
@@ -80,7 +81,7 @@ def test_a_neighbour_that_nothing_names_is_an_error_before_anything_runs(tmp_pat
     assert file in bundled(path)
 
 
-def test_what_is_elsewhere_is_not_sent(tmp_path):
+def test_what_is_elsewhere_is_not_sent(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.txt"
     elsewhere.write_text("x")
     path = experiment(tmp_path / "here")
@@ -90,7 +91,7 @@ def test_what_is_elsewhere_is_not_sent(tmp_path):
     assert not [name for name in bundled(path) if "elsewhere" in name]
 
 
-def test_digests_are_those_of_the_contents(tmp_path):
+def test_digests_are_those_of_the_contents(tmp_path: Path) -> None:
     loaded = load_experiment(experiment(tmp_path))
     fingerprints = Fingerprints(loaded)
     digests = file_digests(bundled_files(loaded, fingerprints), fingerprints)

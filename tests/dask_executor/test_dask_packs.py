@@ -1,6 +1,7 @@
 """Packs of files: the same files come out, or nothing at all."""
 
 import zipfile
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ trees = st.dictionaries(st.lists(parts, min_size=1, max_size=3).map(tuple), st.b
 )
 
 
-def written(folder, tree):
+def written(folder: Path, tree: Mapping[tuple[str, ...], bytes]) -> dict[str, Path]:
     files = {}
     for names, content in tree.items():
         path = folder.joinpath(*names)
@@ -32,15 +33,15 @@ def written(folder, tree):
     return files
 
 
-def digests_of(files):
+def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
     return {name: digest_bytes(path.read_bytes()) for name, path in files.items()}
 
 
-def left_in(folder):
+def left_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def zipped(entries):
+def zipped(entries: Iterable[tuple[str, bytes]]) -> bytes:
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in entries:
@@ -49,7 +50,7 @@ def zipped(entries):
 
 
 @given(trees)
-def test_what_is_packed_comes_out_as_it_was(tree):
+def test_what_is_packed_comes_out_as_it_was(tree: dict[tuple[str, ...], bytes]) -> None:
     with TemporaryDirectory() as name:
         home = Path(name)
         files = written(home / "source", tree)
@@ -60,7 +61,7 @@ def test_what_is_packed_comes_out_as_it_was(tree):
 
 
 @given(st.data())
-def test_a_damaged_pack_leaves_nothing_or_the_same_files(data):
+def test_a_damaged_pack_leaves_nothing_or_the_same_files(data: st.DataObject) -> None:
     with TemporaryDirectory() as name:
         home = Path(name)
         files = written(home / "source", {("a.txt",): b"some text " * 9, ("b", "c.bin"): bytes(range(90))})
@@ -78,7 +79,7 @@ def test_a_damaged_pack_leaves_nothing_or_the_same_files(data):
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/out", "a/../../out", "a//b", "./a", "", "a/"])
-def test_no_file_leaves_the_folder(tmp_path, name):
+def test_no_file_leaves_the_folder(tmp_path: Path, name: str) -> None:
     home = tmp_path / "inner"
     home.mkdir()
     with pytest.raises(PackError, match="no file below its folder"):
@@ -97,33 +98,35 @@ def test_no_file_leaves_the_folder(tmp_path, name):
     ],
     ids=["too many", "too few", "other content", "too large"],
 )
-def test_only_what_was_announced_is_unpacked(tmp_path, entries, digests, said):
+def test_only_what_was_announced_is_unpacked(
+    tmp_path: Path, entries: list[tuple[str, bytes]], digests: dict[str, str], said: str
+) -> None:
     with pytest.raises(PackError, match=said):
         unpack(zipped(entries), tmp_path / "target", digests, LIMIT)
     assert left_in(tmp_path) == []
 
 
-def test_one_name_twice_is_refused(tmp_path):
+def test_one_name_twice_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         content = zipped([("a", b"x"), ("a", b"x")])
     with pytest.raises(PackError, match="first difference"):
         unpack(content, tmp_path / "target", {"a": digest_bytes(b"x")}, LIMIT)
 
 
-def test_more_than_the_limit_is_not_packed(tmp_path):
+def test_more_than_the_limit_is_not_packed(tmp_path: Path) -> None:
     files = written(tmp_path, {("a",): b"x" * 600_000, ("b",): b"y" * 600_000})
     with pytest.raises(PackError, match="the evidence: larger than 1 MiB, the limit"):
         pack(files, LIMIT, "the evidence")
 
 
-def test_what_can_be_executed_still_can(tmp_path):
+def test_what_can_be_executed_still_can(tmp_path: Path) -> None:
     files = written(tmp_path / "source", {("run.sh",): b"#!/bin/sh\n"})
     files["run.sh"].chmod(0o700)
     unpack(pack(files, LIMIT, "it"), tmp_path / "target", digests_of(files), LIMIT)
     assert (tmp_path / "target" / "run.sh").stat().st_mode & 0o111
 
 
-def test_a_link_is_not_packed(tmp_path):
+def test_a_link_is_not_packed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x")
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     with pytest.raises(PackError, match="link cannot be read"):

@@ -3,16 +3,18 @@
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
-from dask_lab import records
+
+from tests.dask_executor.dask_lab import records
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.benchmark
 
 
-def processor_seconds(folder, tasks):
+def processor_seconds(folder: Path, tasks: int) -> float:
     """Of a run of ten variants, five attempts each, whose agent returns at once; over all processes."""
     folder.mkdir()
     (folder / "agent.py").write_text("def run(request):\n    return 1.0\n")
@@ -41,7 +43,7 @@ def processor_seconds(folder, tasks):
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def test_attempts_cost_as_much_each_however_many_they_are(tmp_path):
+def test_attempts_cost_as_much_each_however_many_they_are(tmp_path: Path) -> None:
     few = processor_seconds(tmp_path / "few", 6)
     many = processor_seconds(tmp_path / "many", 30)
     print(f"{few:.1f} s for 300, {many:.1f} s for 1,500: {(many - few) / 1.2:.1f} ms for each further attempt")

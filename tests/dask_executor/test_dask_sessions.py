@@ -3,14 +3,16 @@
 import json
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from dask_lab import calls, experiment, records, until
 
 from pytest_metricbench.executors import dask_pool
 from pytest_metricbench.store.files import digest_folder
+from tests.dask_executor.dask_lab import Processes, calls, experiment, records, until
 
 pytestmark = pytest.mark.slow
 
@@ -24,20 +26,20 @@ OTHERWISE = ("trial_id", "home", "reused")
 """Likewise of a summary."""
 
 
-def session(pytester, *arguments):
+def session(pytester: pytest.Pytester, *arguments: str) -> pytest.HookRecorder:
     return pytester.inline_run("experiment.yml", "-p", "no:randomly", "-p", "no:cacheprovider", *arguments)
 
 
-def told(pytester, *arguments):
+def told(pytester: pytest.Pytester, *arguments: str) -> tuple[pytest.RunResult, str]:
     """A session, and all that it printed."""
     result = pytester.runpytest_inprocess("experiment.yml", "-p", "no:randomly", "-p", "no:cacheprovider", *arguments)
     return result, result.stdout.str() + result.stderr.str()
 
 
-def answer(path):
+def answer(path: Path) -> Any:
     """A summary without what is another one in every run."""
 
-    def without(value):
+    def without(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: without(entry) for name, entry in value.items() if name not in OTHERWISE}
         return [without(entry) for entry in value] if isinstance(value, list) else value
@@ -46,18 +48,20 @@ def answer(path):
     return {name: summary[name] for name in ("complete", "counts", "cases", "gates")}
 
 
-def comparable(lines):
+def comparable(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     kept = [{name: value for name, value in line.items() if name not in DIFFERS} for line in lines]
     for line in kept:
         line["scores"].pop("home", None)
     return sorted(kept, key=lambda line: (line["case"], line["variant"], line["task"], line["attempt"]))
 
 
-def change(path, **keys):
+def change(path: Path, **keys: object) -> None:
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **keys}, sort_keys=False))
 
 
-def test_it_answers_what_a_local_run_answers_and_makes_what_was_selected(pytester, folder, cluster, monkeypatch):
+def test_it_answers_what_a_local_run_answers_and_makes_what_was_selected(
+    pytester: pytest.Pytester, folder: Path, cluster: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     letters = {"quiet::refund": "du", "no-pay::refund": "m"}
     path = experiment(folder / "here", letters, executor={"kind": "dask", "scheduler": cluster.address})
     monkeypatch.chdir(path.parent)
@@ -99,7 +103,9 @@ pathlib.Path("response.json").write_text(json.dumps({"value": len(tasks) / 3}))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a path that leads every process elsewhere needs /proc")
-def test_workers_that_see_neither_folder_nor_store(pytester, folder, cluster, monkeypatch):
+def test_workers_that_see_neither_folder_nor_store(
+    pytester: pytest.Pytester, folder: Path, cluster: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files travel as a bundle, evidence travels back, and then to be scored again and to be measured."""
     looking = {"id": "looking", "kind": "command", "command": ["{python}", "looking.py"]}
     path = experiment(
@@ -141,7 +147,9 @@ def test_workers_that_see_neither_folder_nor_store(pytester, folder, cluster, mo
     assert session(pytester, "--metricbench-store", UNSEEN, "--metricbench-cached-only").ret == 0
 
 
-def test_a_lost_worker_leaves_its_attempt_unmeasured_or_has_it_made_elsewhere(pytester, folder, cluster, monkeypatch):
+def test_a_lost_worker_leaves_its_attempt_unmeasured_or_has_it_made_elsewhere(
+    pytester: pytest.Pytester, folder: Path, cluster: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = experiment(folder / "here", {"no-pay::find": "w"}, executor={"kind": "dask", "scheduler": cluster.address})
     monkeypatch.chdir(path.parent)
     killer = threading.Thread(target=_kill_who_makes, args=(cluster, path.parent, "no-pay::find[1]"))
@@ -171,7 +179,7 @@ def test_a_lost_worker_leaves_its_attempt_unmeasured_or_has_it_made_elsewhere(py
     assert len(interrupted) == 1  # of the first run; what the second lost is set aside by a third
 
 
-def _kill_who_makes(cluster, folder, attempt, times=1):
+def _kill_who_makes(cluster: Processes, folder: Path, attempt: str, times: int = 1) -> None:
     """Kill the worker that makes an attempt for that time, have another one in its place, and open the gate."""
     until(lambda: calls(folder).count(attempt) == times, f"{attempt} to begin")
     line = [line for line in (folder / "calls.txt").read_text().splitlines() if line.startswith(attempt)][-1]
@@ -182,7 +190,9 @@ def _kill_who_makes(cluster, folder, attempt, times=1):
     (folder / "gate").touch()
 
 
-def test_a_worker_with_a_stale_copy_makes_nothing(pytester, folder, cluster, monkeypatch):
+def test_a_worker_with_a_stale_copy_makes_nothing(
+    pytester: pytest.Pytester, folder: Path, cluster: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = experiment(folder / "here", executor={"kind": "dask", "scheduler": cluster.address})
     cluster.await_workers(1)
     experiment(cluster.folder)
@@ -197,8 +207,8 @@ def test_a_worker_with_a_stale_copy_makes_nothing(pytester, folder, cluster, mon
 
 
 def test_workers_that_cannot_go_on_in_the_middle_end_the_run_and_spoil_no_attempt(
-    pytester, folder, cluster, monkeypatch
-):
+    pytester: pytest.Pytester, folder: Path, cluster: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An agent changes an input of its experiment and takes its process along; the next one sees the change."""
     monkeypatch.setattr(dask_pool, "_WAIT_BESIDE_UNFIT", 1.0)
     chosen = {"kind": "dask", "scheduler": cluster.address}

@@ -1,15 +1,17 @@
 """What an experiment and the command line say of a Dask cluster."""
 
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
-from dask_lab import experiment
 
 from pytest_metricbench import load_experiment
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.executor_settings import DaskSettings, ExecutorTextError, settings_of_text
 from pytest_metricbench.executors.base import ExecutorError
 from pytest_metricbench.executors.dask_connection import Cluster
+from tests.dask_executor.dask_lab import experiment
 
 
 @pytest.mark.parametrize(
@@ -23,17 +25,17 @@ from pytest_metricbench.executors.dask_connection import Cluster
         ("dask:4", {"workers": 4}),
     ],
 )
-def test_the_short_form(text, settings):
+def test_the_short_form(text: str, settings: dict[str, Any]) -> None:
     assert settings_of_text(text) == DaskSettings(**settings)
 
 
 @pytest.mark.parametrize("text", ["dask:0", "dask:node", "dask:1e3", "dask:9999", "dask:tcp//node:1", "dask:a b:1"])
-def test_a_short_form_that_names_no_cluster(text):
+def test_a_short_form_that_names_no_cluster(text: str) -> None:
     with pytest.raises(ExecutorTextError, match="names no Dask cluster; write dask:tcp://HOST:8786"):
         settings_of_text(text)
 
 
-def test_the_long_form(tmp_path):
+def test_the_long_form(tmp_path: Path) -> None:
     given = {"kind": "dask", "scheduler": "tcp://node:8786", "files": "bundle", "wait": 60, "evidence_limit": 5}
     loaded = load_experiment(experiment(tmp_path, executor=given))
     assert loaded.executor == DaskSettings(scheduler="tcp://node:8786", files="bundle", wait=60, evidence_limit=5)
@@ -50,7 +52,7 @@ def test_the_long_form(tmp_path):
         ({"schedular": "a:1"}, "did you mean 'scheduler'"),
     ],
 )
-def test_settings_that_cannot_be(tmp_path, given, said):
+def test_settings_that_cannot_be(tmp_path: Path, given: dict[str, Any], said: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         load_experiment(experiment(tmp_path, executor={"kind": "dask", **given}))
     assert said in str(caught.value)
@@ -60,18 +62,18 @@ class TestReachingACluster:
     """Without one: everything is told in words."""
 
     @pytest.fixture(autouse=True)
-    def _impatient(self, monkeypatch):
+    def _impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
         dask = pytest.importorskip("dask")
         monkeypatch.setitem(dask.config.config["distributed"]["comm"]["timeouts"], "connect", "300ms")
         monkeypatch.setattr("pytest_metricbench.executors.dask_connection._HALF_WRITTEN", 0.05)
 
-    def test_nothing_answers(self):
+    def test_nothing_answers(self) -> None:
         with pytest.raises(
             ExecutorError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 \(waited up to 300ms\)"
         ):
             Cluster(DaskSettings(scheduler="tcp://127.0.0.1:9"))
 
-    def test_the_address_that_dask_is_configured_with_is_taken(self):
+    def test_the_address_that_dask_is_configured_with_is_taken(self) -> None:
         import dask
 
         with (
@@ -80,7 +82,7 @@ class TestReachingACluster:
         ):
             Cluster(DaskSettings())
 
-    def test_no_scheduler_is_named(self):
+    def test_no_scheduler_is_named(self) -> None:
         with pytest.raises(ExecutorError, match=r"no Dask scheduler is named: .*DASK_SCHEDULER_ADDRESS"):
             Cluster(DaskSettings())
 
@@ -88,14 +90,14 @@ class TestReachingACluster:
         ("content", "said"),
         [(None, "cannot be read .No such file"), ("{}", "is no scheduler file"), ("[1", "is no scheduler file")],
     )
-    def test_a_scheduler_file_that_names_none(self, tmp_path, content, said):
+    def test_a_scheduler_file_that_names_none(self, tmp_path: Path, content: str | None, said: str) -> None:
         path = tmp_path / "scheduler.json"
         if content is not None:
             path.write_text(content)
         with pytest.raises(ExecutorError, match=said):
             Cluster(DaskSettings(scheduler_file=str(path)))
 
-    def test_an_address_that_is_none(self):
+    def test_an_address_that_is_none(self) -> None:
         with pytest.raises(ExecutorError, match="no Dask scheduler answers at nowhere://x:1"):
             Cluster(DaskSettings(scheduler="nowhere://x:1"))
 
@@ -131,7 +133,9 @@ def pytest_metricbench_runners():
         (False, 3, "the runner 'refused' hands its attempts to a cluster of its own"),
     ],
 )
-def test_runners_that_need_another_executor_are_refused(pytester, baseline_first, many, said):
+def test_runners_that_need_another_executor_are_refused(
+    pytester: pytest.Pytester, baseline_first: bool, many: int, said: str
+) -> None:
     path = experiment(pytester.path, runner={"kind": "refused", "many": many}, coverage=[], score={})
     pytester.makeconftest(REFUSED.format(baseline_first=baseline_first))
     result = pytester.runpytest_inprocess(path.name, "-p", "no:cacheprovider", "--metricbench-executor", "dask:a:1")
@@ -139,7 +143,7 @@ def test_runners_that_need_another_executor_are_refused(pytester, baseline_first
     assert said in result.stdout.str() + result.stderr.str()
 
 
-def test_without_distributed_the_extra_is_named(monkeypatch):
+def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ExecutorError, match=r"pip install 'pytest-metricbench\[dask\]'"):
         Cluster(DaskSettings(workers=1))

@@ -8,19 +8,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
+from signal import Signals
 
 import pytest
 import yaml
-from dask_lab import Processes, calls, experiment, records, until
+
+from tests.dask_executor.dask_lab import Processes, calls, experiment, records, until
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.benchmark
 
 
 @pytest.fixture
-def own_cluster(tmp_path):
+def own_cluster(tmp_path: Path) -> Iterator[Processes]:
     """A cluster without workers, for one test."""
     (tmp_path / "cluster").mkdir()
     processes = Processes(tmp_path / "cluster")
@@ -28,31 +30,31 @@ def own_cluster(tmp_path):
     processes.close()
 
 
-def start(path, *arguments):
+def start(path: Path, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "pytest", path.name, "-p", "no:randomly", "-p", "no:cacheprovider", *arguments]
     return subprocess.Popen(
         command, cwd=path.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
 
 
-def run(path, *arguments):
+def run(path: Path, *arguments: str) -> tuple[int, str]:
     process = start(path, *arguments)
     text, _ = process.communicate()
     return process.returncode, text
 
 
-def waits_in(folder, attempt):
+def waits_in(folder: Path, attempt: str) -> None:
     until(lambda: attempt in calls(folder), f"{attempt} to begin")
 
 
-def children(folder):
+def children(folder: Path) -> set[str]:
     """The processes in which workers make attempts of the experiment in a folder, which they are started in."""
     found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
     pids = {line.split()[0] for line in found.splitlines() if "executors.dask_child" in line}
     return {pid for pid in pids if _works_in(pid, folder)}
 
 
-def _works_in(pid, folder):
+def _works_in(pid: str, folder: Path) -> bool:
     try:
         return Path(os.readlink(f"/proc/{pid}/cwd")) == folder
     except PermissionError:  # another user's
@@ -61,7 +63,7 @@ def _works_in(pid, folder):
         return not Path("/proc/self/cwd").exists()
 
 
-def test_a_local_cluster(tmp_path):
+def test_a_local_cluster(tmp_path: Path) -> None:
     path = experiment(tmp_path / "here")
     code, text = run(path, "--metricbench-executor", "dask:2")
     assert code == 0, text
@@ -70,7 +72,7 @@ def test_a_local_cluster(tmp_path):
     assert not children(path.parent)
 
 
-def test_a_scheduler_that_is_cut_ends_the_run_and_the_next_one_goes_on(own_cluster, tmp_path):
+def test_a_scheduler_that_is_cut_ends_the_run_and_the_next_one_goes_on(own_cluster: Processes, tmp_path: Path) -> None:
     own_cluster.add_worker()
     path = experiment(tmp_path / "here", {"no-pay::find": "w"}, executor={"kind": "dask"})
     process = start(path, "--metricbench-executor", f"dask:{own_cluster.file}")
@@ -91,7 +93,7 @@ def test_a_scheduler_that_is_cut_ends_the_run_and_the_next_one_goes_on(own_clust
     assert len(records(store)) == 18
 
 
-def test_work_goes_on_with_workers_that_come_when_all_were_lost(own_cluster, tmp_path):
+def test_work_goes_on_with_workers_that_come_when_all_were_lost(own_cluster: Processes, tmp_path: Path) -> None:
     """The scheduler holds back what it has no worker for; a nanny brings a new worker under a new name."""
     number = own_cluster.add_worker(nanny=True)
     path = experiment(
@@ -114,7 +116,9 @@ def test_work_goes_on_with_workers_that_come_when_all_were_lost(own_cluster, tmp
     assert len(records(path.parent / ".metricbench" / "shop")) == 18
 
 
-def test_no_worker_for_too_long_is_an_error_and_one_that_comes_in_time_is_none(own_cluster, tmp_path):
+def test_no_worker_for_too_long_is_an_error_and_one_that_comes_in_time_is_none(
+    own_cluster: Processes, tmp_path: Path
+) -> None:
     path = experiment(tmp_path / "here", executor={"kind": "dask", "scheduler": own_cluster.address, "wait": 1})
     code, text = run(path)
     assert code == 1
@@ -123,13 +127,13 @@ def test_no_worker_for_too_long_is_an_error_and_one_that_comes_in_time_is_none(o
     form["executor"]["wait"] = 60
     path.write_text(yaml.safe_dump(form))
     process = start(path)
-    time.sleep(2)
+    own_cluster.await_session()
     own_cluster.add_worker()
     text, _ = process.communicate()
     assert process.returncode == 0, text
 
 
-def test_a_worker_of_another_version_is_left_alone(own_cluster, tmp_path):
+def test_a_worker_of_another_version_is_left_alone(own_cluster: Processes, tmp_path: Path) -> None:
     fake = tmp_path / "fake" / "pytest_metricbench-9.9.9.dist-info"
     fake.mkdir(parents=True)
     (fake / "METADATA").write_text("Metadata-Version: 2.1\nName: pytest-metricbench\nVersion: 9.9.9\n")
@@ -147,7 +151,7 @@ def test_a_worker_of_another_version_is_left_alone(own_cluster, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_an_interrupt_ends_what_runs_on_the_workers(own_cluster, tmp_path, number):
+def test_an_interrupt_ends_what_runs_on_the_workers(own_cluster: Processes, tmp_path: Path, number: Signals) -> None:
     own_cluster.add_worker()
     runner = {"kind": "command", "agent": ["/bin/sh", "agent.sh"], "timeout": 100}
     path = experiment(
@@ -168,7 +172,7 @@ def test_an_interrupt_ends_what_runs_on_the_workers(own_cluster, tmp_path, numbe
     assert own_cluster.workers[0].poll() is None
 
 
-def test_a_budget_is_heeded(own_cluster, tmp_path):
+def test_a_budget_is_heeded(own_cluster: Processes, tmp_path: Path) -> None:
     own_cluster.add_worker()
     path = experiment(
         tmp_path / "here", budget={"attempts": 7}, executor={"kind": "dask", "scheduler": own_cluster.address}
@@ -202,7 +206,7 @@ def pytest_metricbench_runners():
 
 
 @pytest.mark.parametrize("files", ["shared", "bundle"])
-def test_a_runner_of_a_conftest_works_on_workers(own_cluster, tmp_path, files):
+def test_a_runner_of_a_conftest_works_on_workers(own_cluster: Processes, tmp_path: Path, files: str) -> None:
     own_cluster.add_worker()
     path = experiment(
         tmp_path / "here",
@@ -217,7 +221,9 @@ def test_a_runner_of_a_conftest_works_on_workers(own_cluster, tmp_path, files):
     assert {record["scores"]["reward"] for record in records(path.parent / ".metricbench" / "shop")} == {2.0}
 
 
-def test_a_changed_agent_is_never_answered_for_by_a_worker_that_ran_the_former(own_cluster, tmp_path):
+def test_a_changed_agent_is_never_answered_for_by_a_worker_that_ran_the_former(
+    own_cluster: Processes, tmp_path: Path
+) -> None:
     own_cluster.add_worker()
     path = experiment(tmp_path / "here", executor={"kind": "dask", "scheduler": own_cluster.address})
     assert run(path)[0] == 0
@@ -230,7 +236,9 @@ def test_a_changed_agent_is_never_answered_for_by_a_worker_that_ran_the_former(o
     assert counts["passed"] == 0
 
 
-def test_what_a_killed_run_left_on_the_workers_is_ended_and_the_next_run_goes_on(own_cluster, tmp_path):
+def test_what_a_killed_run_left_on_the_workers_is_ended_and_the_next_run_goes_on(
+    own_cluster: Processes, tmp_path: Path
+) -> None:
     own_cluster.add_worker()
     path = experiment(
         tmp_path / "here", {"no-pay::find": "w"}, executor={"kind": "dask", "scheduler": own_cluster.address}
@@ -250,7 +258,7 @@ def test_what_a_killed_run_left_on_the_workers_is_ended_and_the_next_run_goes_on
     assert len(calls(path.parent)) == 19
 
 
-def test_another_session_of_the_same_cluster_is_not_disturbed(own_cluster, tmp_path):
+def test_another_session_of_the_same_cluster_is_not_disturbed(own_cluster: Processes, tmp_path: Path) -> None:
     """Two runs share the workers' processes; one is interrupted in the middle of the other."""
     own_cluster.add_worker("--nthreads", "2")
     chosen = {"kind": "dask", "scheduler": own_cluster.address}

@@ -1,7 +1,9 @@
 """Whatever stands in a file: an experiment or a list of problems, never another exception."""
 
 import copy
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import yaml
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from pytest_metricbench.definition.claiming import claim
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.definition.problems import DefinitionError
+from tests.definition.definition_lab import Folder
 
 TREE = {
     "metricbench": 1,
@@ -36,7 +39,7 @@ TREE = {
 }
 
 
-def paths(node, way=()):
+def paths(node: object, way: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     yield way
     entries = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for key, value in entries:
@@ -60,7 +63,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(PATHS), VALUES, st.sampled_from(["set", "delete", "rename"])), max_size=3))
-def test_a_damaged_experiment(folder, damages):
+def test_a_damaged_experiment(folder: Folder, damages: list[Any]) -> None:
     tree = copy.deepcopy(TREE)
     for way, value, how in damages:
         with suppress(KeyError, IndexError, TypeError):
@@ -89,7 +92,7 @@ def test_a_damaged_experiment(folder, damages):
 
 @settings(max_examples=100)
 @given(st.text(max_size=60) | st.binary(max_size=60))
-def test_any_content(folder, content):
+def test_any_content(folder: Folder, content: str | bytes) -> None:
     data = content.encode() if isinstance(content, str) else content
     path = folder.write("experiment.yml", data)
     found = claim(path)
@@ -100,7 +103,7 @@ def test_any_content(folder, content):
 
 @settings(max_examples=100)
 @given(st.integers(0, 3000), st.integers(0, 255))
-def test_a_flipped_byte(folder, position, byte):
+def test_a_flipped_byte(folder: Folder, position: int, byte: int) -> None:
     data = bytearray(yaml.safe_dump(TREE).encode())
     data[position % len(data)] = byte
     folder.write("one.txt", "1")

@@ -1,8 +1,14 @@
 """Bad experiment files: where each problem is told, and what it says."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
 import pytest
 
+from pytest_metricbench.contracts import AttemptRequest, Outcome
 from pytest_metricbench.definition.problems import DefinitionError, Problem
+from tests.definition.definition_lab import Folder
 
 HEAD = "metricbench: 1\nname: shop\nrunner: {kind: plain}\n"
 CASE = HEAD + "cases:\n  - id: a\n    tasks: [{id: t1}, {id: t2}]\n"
@@ -190,35 +196,35 @@ RUNNER = [
 ]
 
 
-def check(problems, line, column, key, said):
+def check(problems: Sequence[Problem], line: int, column: int, key: str, said: str) -> None:
     assert [(p.line, p.column, p.key) for p in problems] == [(line, column, key)], "\n".join(map(str, problems))
     assert said in str(problems[0])
     assert str(problems[0]).startswith(f"experiment.yml:{line}:{column}: ")
 
 
 @pytest.mark.parametrize(("text", "line", "column", "key", "said"), ANYWHERE)
-def test_the_file(folder, text, line, column, key, said):
+def test_the_file(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
     check(folder.problems(text), line, column, key, said)
 
 
 @pytest.mark.parametrize(("text", "line", "column", "key", "said"), TOP)
-def test_cases(folder, text, line, column, key, said):
+def test_cases(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
     problems = [problem for problem in folder.problems(HEAD + text) if problem.message != "is missing"]
     check(problems, line, column, key, said)
 
 
 @pytest.mark.parametrize(("text", "line", "column", "key", "said"), EXPERIMENT)
-def test_the_experiment(folder, text, line, column, key, said):
+def test_the_experiment(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
     check(folder.problems(CASE + text), line, column, key, said)
 
 
 @pytest.mark.parametrize(("text", "line", "column", "key", "said"), IN_CASE)
-def test_a_case(folder, text, line, column, key, said):
+def test_a_case(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
     check(folder.problems(f"{CASE}    {text}\n"), line, column, key, said)
 
 
 @pytest.mark.parametrize(("text", "line", "column", "key", "said"), IN_CASE)
-def test_a_case_in_a_file_of_its_own(folder, text, line, column, key, said):
+def test_a_case_in_a_file_of_its_own(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
     folder.write("part/one.yml", f"id: a\ntasks: [{{id: t1}}, {{id: t2}}]\n{text}\n")
     (problem,) = folder.problems(HEAD + "cases: [part/one.yml]\n")
     assert str(problem).startswith(f"part/one.yml:3:{column - 4}: {key.removeprefix('cases[0].')}: ") or "inputs" in key
@@ -226,13 +232,13 @@ def test_a_case_in_a_file_of_its_own(folder, text, line, column, key, said):
 
 
 @pytest.mark.parametrize(("text", "line", "column", "key", "said"), RUNNER)
-def test_the_runner(folder, text, line, column, key, said):
+def test_the_runner(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
     rest = CASE.partition("runner: {kind: plain}\n")
     check(folder.problems(f"{rest[0]}runner: {text}\n{rest[2]}"), line, column, key, said)
 
 
 @pytest.mark.parametrize("key", ["name", "runner", "cases"])
-def test_keys_that_are_needed(folder, key):
+def test_keys_that_are_needed(folder: Folder, key: str) -> None:
     text = "".join(part for part in ("metricbench: 1\n", "name: x\n", "runner: {kind: plain}\n") if key not in part)
     text += "" if key == "cases" else "cases: [{id: a, tasks: [{id: t}]}]\n"
     (problem,) = folder.problems(text)
@@ -240,7 +246,7 @@ def test_keys_that_are_needed(folder, key):
     assert problem.message == "is missing"
 
 
-def test_tasks(folder):
+def test_tasks(folder: Folder) -> None:
     text = (
         HEAD
         + "cases:\n  - id: a\n    tasks:\n      - {id: t, attempts: 0}\n      - {id: on}\n      - {id: t}\n      - u\n"
@@ -253,13 +259,13 @@ def test_tasks(folder):
     ]
 
 
-def test_cases_with_one_id(folder):
+def test_cases_with_one_id(folder: Folder) -> None:
     folder.write("b.yml", "id: a\ntasks: [{id: t}]\n")
     (problem,) = folder.problems(CASE + "  - b.yml\n")
     assert str(problem).startswith("b.yml:1:5: id: the case 'a' stands twice, first in experiment.yml, line 5")
 
 
-def test_all_problems_of_all_files_at_once(folder):
+def test_all_problems_of_all_files_at_once(folder: Folder) -> None:
     folder.write("b.yml", "id: b\ntasks: [{id: t, atempts: 3}]\nsubsets: s.yml\n")
     folder.write("s.yml", "- {id: s1, tasks: [u]}\n")
     text = CASE.replace("shop", "sh op") + "  - b.yml\nseed: x\ngates:\n  - b pass@9 > 1\n"
@@ -272,12 +278,12 @@ def test_all_problems_of_all_files_at_once(folder):
     ]
 
 
-def test_a_wrong_value_is_told_once(folder):
+def test_a_wrong_value_is_told_once(folder: Folder) -> None:
     (problem,) = folder.problems(CASE + "score: {pass_at_least: .inf}\n")
     assert "no finite number" in problem.message
 
 
-def test_at_most_fifty_are_shown(folder):
+def test_at_most_fifty_are_shown(folder: Folder) -> None:
     tasks = "".join(f"      - {{id: t{n}, wrong: 1}}\n" for n in range(60))
     with pytest.raises(DefinitionError) as caught:
         folder.load(HEAD + "cases:\n  - id: a\n    tasks:\n" + tasks)
@@ -287,12 +293,12 @@ def test_at_most_fifty_are_shown(folder):
     assert lines[-1] == "and 10 more problems"
 
 
-def test_a_problem_is_one_line(tmp_path):
+def test_a_problem_is_one_line(tmp_path: Path) -> None:
     problem = Problem(tmp_path / "x.yml", 1, 2, "a", "two\nlines")
     assert str(problem) == f"{tmp_path}/x.yml:1:2: a: two lines"
 
 
-def test_many_unknown_names_do_not_take_long(folder):
+def test_many_unknown_names_do_not_take_long(folder: Folder) -> None:
     tasks = "".join(f"      - {{id: task-number-{n}}}\n" for n in range(1500))
     names = ", ".join(f"taks-number-{n}" for n in range(1500))
     text = f"{HEAD}cases:\n  - id: a\n    tasks:\n{tasks}    subsets: [{{id: s, tasks: [{names}]}}]\n"
@@ -302,16 +308,16 @@ def test_many_unknown_names_do_not_take_long(folder):
 @pytest.mark.parametrize(
     "content", [b"metricbench: 1\nname: \xff\n", b"\x00\x01\x02", b"metricbench: 1\n- x\n", b"%", b"{", b"'"]
 )
-def test_whatever_is_in_the_file_is_a_definition_error(folder, content):
+def test_whatever_is_in_the_file_is_a_definition_error(folder: Folder, content: bytes) -> None:
     assert folder.problems(content)
 
 
-def test_a_file_that_is_not_there(folder):
+def test_a_file_that_is_not_there(folder: Folder) -> None:
     (problem,) = folder.problems()
     assert "cannot be read: No such file" in problem.message
 
 
-def test_a_broken_check_of_a_third_party_is_told(folder):
+def test_a_broken_check_of_a_third_party_is_told(folder: Folder) -> None:
     from pydantic import model_validator
 
     from pytest_metricbench.bases import Runner
@@ -319,10 +325,10 @@ def test_a_broken_check_of_a_third_party_is_told(folder):
 
     class Broken(Runner):
         @model_validator(mode="after")
-        def check(self):
+        def check(self) -> Self:
             raise TypeError("oh no")
 
-        def run(self, request, workspace):
+        def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
             raise NotImplementedError
 
     path = folder.write("experiment.yml", CASE)

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ from pytest_metricbench.definition.claiming import claim
         b"metricbench: 1\nname: [broken\n",
     ],
 )
-def test_ours(tmp_path, content):
+def test_ours(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.yml"
     path.write_bytes(content)
     found = claim(path)
@@ -52,7 +53,7 @@ def test_ours(tmp_path, content):
         (b"a: \xff\nmetricbench: 1\n", "unreadable", "is no YAML"),
     ],
 )
-def test_not_ours(tmp_path, monkeypatch, content, state, said):
+def test_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, state: str, said: str) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "x.yml"
     path.write_bytes(content)
@@ -63,20 +64,20 @@ def test_not_ours(tmp_path, monkeypatch, content, state, said):
     assert "\n" not in found.message
 
 
-def test_unreadable_files(tmp_path):
+def test_unreadable_files(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.yml", tmp_path):
         found = claim(path)
         assert found.state == "unreadable"
         assert str(path) in found.message
 
 
-def test_a_large_file_is_not_read_to_its_end(tmp_path):
+def test_a_large_file_is_not_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "x.yml"
     path.write_text("metricbench: 1\nx:\n" + "  - {a: 1, b: [1, 2]}\n" * 100_000 + "broken: [")
     assert claim(path).ours
 
 
-def test_the_module_imports_nothing_heavy():
+def test_the_module_imports_nothing_heavy() -> None:
     code = (
         "import sys, pytest_metricbench.definition.claiming as c;"
         "heavy = {'yaml', 'pydantic', 'numpy', 'scipy', 'pytest'} & set(sys.modules);"
@@ -85,7 +86,7 @@ def test_the_module_imports_nothing_heavy():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_definition_imports_neither_numpy_nor_scipy():
+def test_the_definition_imports_neither_numpy_nor_scipy() -> None:
     code = (
         "import sys, pytest_metricbench.definition.loading, pytest_metricbench.definition.fingerprints,"
         " pytest_metricbench.definition.schema;"

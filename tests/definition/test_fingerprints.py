@@ -5,14 +5,18 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_metricbench.contracts import AttemptRequest, Outcome
 from pytest_metricbench.definition import models
+from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import ABSENT, Fingerprints, attempt_seed
+from tests.definition.definition_lab import Folder
 
 TEXT = """\
 metricbench: 1
@@ -154,7 +158,7 @@ TABLE = [
 ]
 
 
-def stale(effect, case, variant, task):
+def stale(effect: str, case: str, variant: str, task: str) -> bool:
     """Whether an edit with this effect makes the attempts of a variant on a task stale."""
     return {
         ALL: True,
@@ -166,14 +170,14 @@ def stale(effect, case, variant, task):
 
 
 @pytest.fixture
-def shop(folder):
+def shop(folder: Folder) -> Folder:
     for name in FILES:
         folder.write(name, "def f(): ...\ndef g(): ...\n" if name.endswith(".py") else name)
     folder.write("experiment.yml", TEXT)
     return folder
 
 
-def digests(experiment, **options):
+def digests(experiment: Experiment, **options: Any) -> dict[Any, str]:
     """Every digest of an experiment by what it is about."""
     prints = Fingerprints(experiment, **options)
     found = {(c.id, v.id, t.id): prints.attempt(c, v, t) for c in experiment.cases for v in c.variants for t in c.tasks}
@@ -182,7 +186,7 @@ def digests(experiment, **options):
     return found
 
 
-def edited(path, value):
+def edited(path: str, value: object) -> str:
     tree = yaml.safe_load(TEXT)
     *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     node = tree
@@ -192,7 +196,7 @@ def edited(path, value):
     return yaml.safe_dump(tree, sort_keys=False)
 
 
-def expected_change(effect, key):
+def expected_change(effect: str, key: Any) -> bool:
     if key == "verifier":
         return effect == VERIFIER
     if key[0] == "coverage":
@@ -204,7 +208,9 @@ def expected_change(effect, key):
     ("field", "path", "value", "effect"),
     [(f"{model}.{field}", path, value, effect) for model, field, path, value, effect in TABLE if path],
 )
-def test_an_edit_changes_exactly_what_depends_on_it(shop, field, path, value, effect):
+def test_an_edit_changes_exactly_what_depends_on_it(
+    shop: Folder, field: str, path: str, value: Any, effect: str
+) -> None:
     before, after = digests(shop.load()), digests(shop.load(edited(path, value), name="edited.yml"))
     shared = before.keys() & after.keys()
     assert {key for key in shared if before[key] != after[key]} == {
@@ -218,7 +224,7 @@ def test_an_edit_changes_exactly_what_depends_on_it(shop, field, path, value, ef
         assert any(expected_change(effect, key) for key in shared)
 
 
-def test_the_table_has_every_field(shop):
+def test_the_table_has_every_field(shop: Folder) -> None:
     experiment = shop.load()
     forms = [form for form in vars(models).values() if isinstance(form, type) and issubclass(form, models.Form)]
     forms = [form for form in forms if form is not models.Form]
@@ -229,7 +235,7 @@ def test_the_table_has_every_field(shop):
     assert len({(model, field) for model, field, *_ in TABLE}) == len(TABLE)
 
 
-def test_the_format_version(shop, monkeypatch):
+def test_the_format_version(shop: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_metricbench.definition import fingerprints
 
     experiment = shop.load()
@@ -239,7 +245,7 @@ def test_the_format_version(shop, monkeypatch):
     assert {key for key in before if before[key] != after[key]} == {key for key in before if expected_change(ALL, key)}
 
 
-def test_the_kind_of_a_runner(folder, base):
+def test_the_kind_of_a_runner(folder: Folder, base: str) -> None:
     from typing import Literal
 
     from pytest_metricbench.bases import Runner
@@ -248,7 +254,7 @@ def test_the_kind_of_a_runner(folder, base):
     class Plain(Runner):
         kind: Literal["plain"] = "plain"
 
-        def run(self, request, workspace):
+        def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
             raise NotImplementedError
 
     class Other(Plain):
@@ -277,7 +283,7 @@ def test_the_kind_of_a_runner(folder, base):
         ("experiment.yml", NOTHING),
     ],
 )
-def test_a_changed_file_changes_exactly_what_depends_on_it(shop, name, effect):
+def test_a_changed_file_changes_exactly_what_depends_on_it(shop: Folder, name: str, effect: str) -> None:
     before = digests(shop.load())
     path = shop.path / name
     path.write_text((path.read_text() if path.exists() else "") + "\n# more\n")
@@ -287,26 +293,26 @@ def test_a_changed_file_changes_exactly_what_depends_on_it(shop, name, effect):
     }
 
 
-def test_a_file_in_another_place_has_the_same_digests(shop, tmp_path_factory):
+def test_a_file_in_another_place_has_the_same_digests(shop: Folder, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "copy"
     shutil.copytree(shop.path, elsewhere)
     type(shop)(elsewhere)
     assert digests(type(shop)(elsewhere).load()) == digests(shop.load())
 
 
-def test_the_order_of_keys_and_lists_of_tasks_does_not_matter(shop):
+def test_the_order_of_keys_and_lists_of_tasks_does_not_matter(shop: Folder) -> None:
     tree = yaml.safe_load(TEXT)
     tree["cases"][0]["tasks"].reverse()
     tree["cases"].reverse()
     assert digests(shop.load(yaml.safe_dump(tree, sort_keys=True), name="x.yml")) == digests(shop.load())
 
 
-def test_a_control_is_not_the_baseline(shop):
+def test_a_control_is_not_the_baseline(shop: Folder) -> None:
     found = digests(shop.load())
     assert found["one", "control-1", "t"] != found["one", "baseline", "t"]
 
 
-def test_the_id_that_requests_carry_is_part_of_the_fingerprint(shop):
+def test_the_id_that_requests_carry_is_part_of_the_fingerprint(shop: Folder) -> None:
     experiment = shop.load()
     case = experiment.case("one")
     control = case.variants[-1]
@@ -315,7 +321,7 @@ def test_the_id_that_requests_carry_is_part_of_the_fingerprint(shop):
     assert found[0] != found[1]
 
 
-def test_a_file_is_read_once(shop, monkeypatch):
+def test_a_file_is_read_once(shop: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_metricbench.definition import fingerprints
 
     read = []
@@ -329,14 +335,14 @@ def test_a_file_is_read_once(shop, monkeypatch):
     assert sorted(os.path.relpath(path, shop.path) for path in read) == sorted(FILES)
 
 
-def test_a_file_that_vanished_is_an_error(shop):
+def test_a_file_that_vanished_is_an_error(shop: Folder) -> None:
     experiment = shop.load()
     (shop.path / "policy.md").unlink()
     with pytest.raises(FileNotFoundError):
         digests(experiment)
 
 
-def test_absent_files_are_known_from_a_store(shop):
+def test_absent_files_are_known_from_a_store(shop: Folder) -> None:
     experiment = shop.load()
     before, summary = digests(experiment), Fingerprints(experiment).summary()
     for name in FILES:
@@ -348,7 +354,7 @@ def test_absent_files_are_known_from_a_store(shop):
     assert not [key for key in before if without[key] == before[key]]
 
 
-def test_files_that_are_there_count_whatever_a_store_says(shop):
+def test_files_that_are_there_count_whatever_a_store_says(shop: Folder) -> None:
     experiment = shop.load()
     known = Fingerprints(experiment).summary()["files"]
     before = digests(experiment)
@@ -357,7 +363,7 @@ def test_files_that_are_there_count_whatever_a_store_says(shop):
     assert {key for key in before if before[key] != after[key]} == {k for k in before if expected_change(CASE_ONE, k)}
 
 
-def test_an_unknown_absent_file_is_equal_to_nothing(shop):
+def test_an_unknown_absent_file_is_equal_to_nothing(shop: Folder) -> None:
     (shop.path / "policy.md").unlink()
     prints = Fingerprints(shop.load(cached_only=True), known={})
     digest = prints.summary()["files"]
@@ -365,7 +371,7 @@ def test_an_unknown_absent_file_is_equal_to_nothing(shop):
     assert not ABSENT.startswith("sha256:")
 
 
-def test_the_summary_is_json_with_every_part(shop):
+def test_the_summary_is_json_with_every_part(shop: Folder) -> None:
     summary = Fingerprints(shop.load()).summary()
     assert json.loads(json.dumps(summary)) == summary
     one = summary["cases"]["one"]
@@ -388,14 +394,14 @@ def test_the_summary_is_json_with_every_part(shop):
     assert str(Path(shop.path)) not in json.dumps(summary)
 
 
-def test_known_seeds():
+def test_known_seeds() -> None:
     # recorded once; a change would give every agent other random numbers
     assert attempt_seed(7, "refunds", "baseline", "late", 1) == 3434732584
     assert attempt_seed(7, "refunds", "control-1", "late", 2) == 1844828019
 
 
 @given(st.integers(0, 2**64), st.text(), st.text(), st.text(), st.integers(1, 100))
-def test_seeds(seed, case, variant, task, slot):
+def test_seeds(seed: int, case: str, variant: str, task: str, slot: int) -> None:
     found = attempt_seed(seed, case, variant, task, slot)
     assert 0 <= found < 2**32
     assert found == attempt_seed(seed, case, variant, task, slot)

@@ -30,27 +30,27 @@ DEFAULTS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_key_is_told(key):
+def test_every_key_is_told(key: str) -> None:
     assert f"`{key}`" in PAGE + KEYS_OF_KINDS
 
 
 @pytest.mark.parametrize(("key", "default"), DEFAULTS)
-def test_every_number_that_is_a_default_is_told(key, default):
+def test_every_number_that_is_a_default_is_told(key: str, default: float) -> None:
     rows = [line for line in (PAGE + KEYS_OF_KINDS).splitlines() if line.startswith(f"| `{key}`")]
     assert any(f" {default} |" in row for row in rows) or f"`{key}` ({default})" in PAGE + KEYS_OF_KINDS
 
 
 @pytest.mark.parametrize("kind", [*runners.BUILTIN, *coverage.BUILTIN])
-def test_every_kind_is_told(kind):
+def test_every_kind_is_told(kind: str) -> None:
     assert f"### `kind: {kind}`" in PAGE
 
 
 @pytest.mark.parametrize("tag", sorted(OWN_MARKS | PLUGIN_MARKS | PYTEST_MARKS))
-def test_every_refused_tag_is_told(tag):
+def test_every_refused_tag_is_told(tag: str) -> None:
     assert f"`{tag}`" in PAGE
 
 
-def test_the_example_is_an_experiment(tmp_path):
+def test_the_example_is_an_experiment(tmp_path: Path) -> None:
     for name in ("agent.py", "verify.py", "policy.md", "house_metric.py"):
         (tmp_path / name).write_text("")
     path = tmp_path / "experiment.yml"

@@ -1,5 +1,6 @@
 import re
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_metricbench.definition.experiment import Gate
 from pytest_metricbench.definition.gates import FIGURES, CaseScope, GateError, Scope, check_gate, parse_gate
+from tests.definition.definition_lab import Folder
 
 SCOPE = Scope(
     cases={
@@ -37,7 +39,7 @@ SCOPE = Scope(
         ("  refunds   lines\tkendall   >0  ", ("refunds", "lines", "kendall", None, ">", 0.0)),
     ],
 )
-def test_gates(text, expected):
+def test_gates(text: str, expected: tuple[Any, ...]) -> None:
     assert check_gate(text, SCOPE) == Gate(text, *expected)
 
 
@@ -80,7 +82,7 @@ def test_gates(text, expected):
         ("plain tools spearman > 0", "the case plain has no mutants that count"),
     ],
 )
-def test_no_gates(text, said):
+def test_no_gates(text: str, said: str) -> None:
     with pytest.raises(GateError, match=re.escape(said)):
         check_gate(text, SCOPE)
 
@@ -92,7 +94,7 @@ CLASH = Scope(
 
 
 @pytest.mark.parametrize("text", ["x pass@1 > 0", "x coverage > 0", "x kendall > 0"])
-def test_an_id_that_could_be_two_things(text):
+def test_an_id_that_could_be_two_things(text: str) -> None:
     with pytest.raises(GateError, match="'x' is the id of a case and a"):
         check_gate(text, CLASH)
 
@@ -107,12 +109,12 @@ def test_an_id_that_could_be_two_things(text):
         ("baseline pass@1 > 0", None, "baseline"),
     ],
 )
-def test_an_id_of_two_things_of_which_one_has_the_figure(text, case, subject):
+def test_an_id_of_two_things_of_which_one_has_the_figure(text: str, case: str | None, subject: str | None) -> None:
     gate = check_gate(text, CLASH)
     assert (gate.case, gate.subject) == (case, subject)
 
 
-def test_figures_that_the_experiment_cannot_have():
+def test_figures_that_the_experiment_cannot_have() -> None:
     bare = Scope({"a": CaseScope(frozenset({"baseline", "m"}), 1, False, 1)}, frozenset())
     for text, said in (("coverage > 0", "needs a coverage system"), ("pearson > 0", "needs a coverage system")):
         with pytest.raises(GateError, match=said):
@@ -122,14 +124,14 @@ def test_figures_that_the_experiment_cannot_have():
 
 
 @given(st.text(max_size=40))
-def test_any_text_is_a_gate_or_an_error(text):
+def test_any_text_is_a_gate_or_an_error(text: str) -> None:
     with suppress(GateError):
         gate, names = parse_gate(text)
         assert gate.figure in FIGURES
         assert len(names) <= 2
 
 
-def test_gates_of_an_experiment(folder, base):
+def test_gates_of_an_experiment(folder: Folder, base: str) -> None:
     text = base + (
         "controls: 1\ncases:\n"
         "  - {id: a, tasks: [{id: t}, {id: u, attempts: 3}], mutants: [{id: m}, {id: c, control: true}]}\n"
@@ -142,7 +144,7 @@ def test_gates_of_an_experiment(folder, base):
     assert [p.key for p in folder.problems(reviewed)] == ["gates[2]"]
 
 
-def test_no_gate_is_told_for_what_another_problem_explains(folder, base):
+def test_no_gate_is_told_for_what_another_problem_explains(folder: Folder, base: str) -> None:
     text = base + "cases: [{id: a, tasks: [{id: t}]}, absent.yml]\ngates: [b pass@1 > 0]\n"
     assert [problem.key for problem in folder.problems(text)] == ["cases[1]"]
     text = base + "attempts: x\ncases: [{id: a, tasks: [{id: t}]}]\ngates: [a pass@5 > 0]\nanalysis: {pass_at_k: [5]}\n"

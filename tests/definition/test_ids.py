@@ -10,15 +10,15 @@ from pytest_metricbench.definition.ids import (
     ID_PATTERN,
     derive_id,
     id_problem,
-    nearest,
     subset_id_problem,
     tag_problem,
     variant_id_problem,
 )
+from pytest_metricbench.messages import nearest
 
 
 @pytest.mark.parametrize("text", ["a", "9", "a.b_c+d-e", "A" * ID_LIMIT, "a..b", "nota", "none", "true", "pool"])
-def test_an_id(text):
+def test_an_id(text: str) -> None:
     assert id_problem(text) is None
 
 
@@ -42,23 +42,23 @@ def test_an_id(text):
         *sorted(EXPRESSION_WORDS),
     ],
 )
-def test_no_id(text):
+def test_no_id(text: str) -> None:
     problem = id_problem(text)
     assert problem is not None
     assert all(problem)
 
 
 @pytest.mark.parametrize("text", ["baseline", "coverage", "control-1", "control-12", "a b"])
-def test_no_id_of_a_mutant(text):
+def test_no_id_of_a_mutant(text: str) -> None:
     assert variant_id_problem(text) is not None
 
 
 @pytest.mark.parametrize("text", ["control-", "control-x", "control", "Baseline", "pool"])
-def test_an_id_of_a_mutant(text):
+def test_an_id_of_a_mutant(text: str) -> None:
     assert variant_id_problem(text) is None
 
 
-def test_pool_is_no_id_of_a_subset():
+def test_pool_is_no_id_of_a_subset() -> None:
     assert subset_id_problem("pool") is not None
     assert subset_id_problem("baseline") is None
 
@@ -78,16 +78,16 @@ def test_pool_is_no_id_of_a_subset():
         "a b",
     ],
 )
-def test_no_tag(text):
+def test_no_tag(text: str) -> None:
     assert tag_problem(text) is not None
 
 
-def test_a_tag():
+def test_a_tag() -> None:
     assert tag_problem("policy") is None
 
 
 @given(st.text(min_size=1))
-def test_a_derived_id_is_free_everywhere_and_keeps_the_name(name):
+def test_a_derived_id_is_free_everywhere_and_keeps_the_name(name: str) -> None:
     derived, kept = derive_id(name)
     assert re.fullmatch(ID_PATTERN[1:-1], derived)
     assert variant_id_problem(derived) is None
@@ -97,11 +97,11 @@ def test_a_derived_id_is_free_everywhere_and_keeps_the_name(name):
 
 
 @given(st.text(), st.text())
-def test_derived_ids_of_different_names_differ(one, other):
+def test_derived_ids_of_different_names_differ(one: str, other: str) -> None:
     assert one == other or derive_id(one)[0] != derive_id(other)[0]
 
 
-def test_derived_ids():
+def test_derived_ids() -> None:
     # the digits are those of sha256(name)
     assert derive_id("plain") == ("plain", "")
     assert derive_id("org/task") == ("org-task-e05942", "org/task")
@@ -120,5 +120,5 @@ def test_derived_ids():
         ("x", [], None),
     ],
 )
-def test_nearest(word, known, expected):
+def test_nearest(word: str, known: list[str], expected: str | None) -> None:
     assert nearest(word, known) == expected

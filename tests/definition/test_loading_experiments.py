@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 
 from pytest_metricbench.bases import Runner
-from pytest_metricbench.definition.experiment import AnalysisSettings, Gate, KillRule, ScorePolicy, Subset
+from pytest_metricbench.contracts import AttemptRequest, Outcome
+from pytest_metricbench.definition.experiment import AnalysisSettings, Experiment, Gate, KillRule, ScorePolicy, Subset
 from pytest_metricbench.definition.loading import load_experiment
+from tests.definition.definition_lab import Folder
 
 FULL = """\
 metricbench: 1
@@ -54,7 +56,7 @@ OTHER = "id: other\ninputs: [x.txt]\ntasks: [{id: t}]\nsubsets: subsets.yml\n"
 
 
 @pytest.fixture
-def full(folder):
+def full(folder: Folder) -> Experiment:
     folder.write("agent.py", "def run(request): ...\n")
     folder.write("policy.md", "be nice\n")
     folder.write("sub/other.yml", OTHER)
@@ -63,7 +65,7 @@ def full(folder):
     return folder.load(FULL)
 
 
-def test_settings(full):
+def test_settings(full: Experiment) -> None:
     assert (full.name, full.seed, full.retries) == ("refund-agent", 7, 2)
     assert full.score == ScorePolicy("reward", 0.5, {"reward": "continuous", "tokens": "measurement", "tone": "label"})
     assert full.analysis == AnalysisSettings((1, 2), KillRule("fisher", None, 0.1), "mean_drop", 99, 99, 3)
@@ -72,7 +74,7 @@ def test_settings(full):
     assert full.lock is None
 
 
-def test_runner_and_coverage(full):
+def test_runner_and_coverage(full: Experiment) -> None:
     assert full.runner.agent.written == ("{python}", "agent.py")
     assert full.runner.agent.resolved[1] == str(full.folder / "agent.py")
     assert full.runner.sizes == (1, 2)
@@ -80,14 +82,14 @@ def test_runner_and_coverage(full):
     assert [(entry.id, entry.system.settings) for entry in full.coverage] == [("tools", {"a": 1})]
 
 
-def test_tasks(full):
+def test_tasks(full: Experiment) -> None:
     late, early = full.case("refunds").tasks
     assert (late.id, late.attempts, late.tags, late.name, late.line) == ("late", 5, ("policy",), "tests/a.py::t[1]", 21)
     assert late.params == {"request": "...", "deep": {"a": [1, None]}}
     assert (early.attempts, early.description, early.line) == (3, "An early one.", 22)
 
 
-def test_variants(full):
+def test_variants(full: Experiment) -> None:
     baseline, skips, same, tame, one, two = full.case("refunds").variants
     assert (baseline.id, baseline.kind, baseline.request_id, baseline.line) == ("baseline", "baseline", "baseline", 23)
     assert (skips.id, skips.kind, skips.request_id, skips.line) == ("skips", "mutant", "skips", 25)
@@ -101,7 +103,7 @@ def test_variants(full):
         assert control.tags == ()
 
 
-def test_a_case_in_a_file_of_its_own(full):
+def test_a_case_in_a_file_of_its_own(full: Experiment) -> None:
     other = full.case("other")
     assert other.file == full.folder / "sub/other.yml"
     assert other.line == 1
@@ -112,7 +114,7 @@ def test_a_case_in_a_file_of_its_own(full):
     assert full.case("refunds").line == 17
 
 
-def test_defaults(folder, base):
+def test_defaults(folder: Folder, base: str) -> None:
     experiment = folder.load(base + "cases: [{id: a, tasks: [{id: t}]}]\n")
     assert (experiment.seed, experiment.retries, experiment.coverage, experiment.gates) == (0, 0, (), ())
     assert experiment.score == ScorePolicy(None, 1.0, {})
@@ -125,12 +127,12 @@ def test_defaults(folder, base):
 @pytest.mark.parametrize(
     ("attempts", "expected"), [(1, (1,)), (2, (1,)), (3, (1, 3)), (4, (1, 3)), (5, (1, 3, 5)), (9, (1, 3, 5))]
 )
-def test_default_k(folder, base, attempts, expected):
+def test_default_k(folder: Folder, base: str, attempts: int, expected: tuple[int, ...]) -> None:
     tasks = f"[{{id: t}}, {{id: u, attempts: {attempts}}}]"
     assert folder.load(f"{base}cases: [{{id: a, tasks: {tasks}}}]\n").analysis.pass_at_k == expected
 
 
-def test_k_may_not_exceed_the_attempts_when_every_task_overrides_them(folder, base):
+def test_k_may_not_exceed_the_attempts_when_every_task_overrides_them(folder: Folder, base: str) -> None:
     text = f"{base}attempts: 5\ncases: [{{id: a, tasks: [{{id: t, attempts: 2}}]}}]\nanalysis: {{pass_at_k: [3]}}\n"
     (problem,) = folder.problems(text)
     assert problem.key == "analysis.pass_at_k[0]"
@@ -146,18 +148,18 @@ def test_k_may_not_exceed_the_attempts_when_every_task_overrides_them(folder, ba
         ("{}", None),
     ],
 )
-def test_the_primary_score_that_outputs_imply(folder, base, outputs, primary):
+def test_the_primary_score_that_outputs_imply(folder: Folder, base: str, outputs: str, primary: str | None) -> None:
     text = f"{base}score: {{outputs: {outputs}}}\ncases: [{{id: a, tasks: [{{id: t}}]}}]\n"
     assert folder.load(text).score.primary == primary
 
 
-def test_one_resample_of_two_is_given(folder, base):
+def test_one_resample_of_two_is_given(folder: Folder, base: str) -> None:
     text = f"{base}cases: [{{id: a, tasks: [{{id: t}}]}}]\nanalysis: {{resamples: {{bootstrap: 5}}}}\n"
     analysis = folder.load(text).analysis
     assert (analysis.permutation, analysis.bootstrap) == (9999, 5)
 
 
-def test_equal_subsets_are_a_warning(folder, base):
+def test_equal_subsets_are_a_warning(folder: Folder, base: str) -> None:
     text = base + (
         "cases:\n  - id: a\n    tasks: [{id: t}, {id: u}]\n    subsets:\n"
         "      - {id: x, tasks: [t, u]}\n      - {id: y, tasks: [t]}\n      - {id: z, tasks: [u, t]}\n"
@@ -166,7 +168,7 @@ def test_equal_subsets_are_a_warning(folder, base):
     assert warning.startswith("experiment.yml:10: the subsets x and z hold the same tasks")
 
 
-def test_anchors_and_merges_in_an_experiment(folder, base):
+def test_anchors_and_merges_in_an_experiment(folder: Folder, base: str) -> None:
     text = base + (
         "cases:\n  - id: a\n    tasks: [{id: t}]\n    baseline: {params: &p {x: 1, y: 2}}\n"
         "    mutants: [{id: m, params: {<<: *p, y: 3}}]\n"
@@ -176,25 +178,25 @@ def test_anchors_and_merges_in_an_experiment(folder, base):
     assert case.baseline.params == {"x": 1, "y": 2}
 
 
-def test_a_relative_path_is_made_absolute(folder, base):
+def test_a_relative_path_is_made_absolute(folder: Folder, base: str) -> None:
     folder.write("experiment.yml", base + "cases: [{id: a, tasks: [{id: t}]}]\n")
     experiment = load_experiment(Path("experiment.yml"), runners={"plain": _plain()}, systems={})
     assert experiment.path == folder.path / "experiment.yml"
 
 
-def _plain():
+def _plain() -> dict[str, type[Runner]]:
     from typing import Literal
 
     class Plain(Runner):
         kind: Literal["plain"] = "plain"
 
-        def run(self, request, workspace):
+        def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
             raise NotImplementedError
 
     return Plain
 
 
-def test_an_executable_that_is_absent_is_accepted_from_a_store(folder, base):
+def test_an_executable_that_is_absent_is_accepted_from_a_store(folder: Folder, base: str) -> None:
     text = base.replace("{kind: plain}", "{kind: fake, agent: [/no/such/agent, run.py], hook: 'gone:f'}")
     text += "cases: [{id: a, inputs: [gone.md, 'gone/*.py'], tasks: [{id: t}]}]\n"
     assert len(folder.problems(text)) == 4
@@ -203,7 +205,7 @@ def test_an_executable_that_is_absent_is_accepted_from_a_store(folder, base):
     assert [file.name for file in experiment.cases[0].inputs] == ["gone.md", "gone/*.py"]
 
 
-def test_one_module_name_means_one_file(folder, base, tmp_path):
+def test_one_module_name_means_one_file(folder: Folder, base: str, tmp_path: Path) -> None:
     text = base.replace("{kind: plain}", "{kind: fake, agent: [/bin/sh], hook: 'helper:f'}")
     text += "cases: [{id: a, tasks: [{id: t}]}]\n"
     claimed: dict[str, Path] = {}
@@ -218,7 +220,7 @@ def test_one_module_name_means_one_file(folder, base, tmp_path):
     assert "two/helper.py" in problem.message
 
 
-def test_a_hundred_variants_and_tasks_load_at_once(folder, base):
+def test_a_hundred_variants_and_tasks_load_at_once(folder: Folder, base: str) -> None:
     import time
 
     lines = [base, "attempts: 5\ncases:\n  - id: a\n    tasks:\n"]
@@ -233,7 +235,7 @@ def test_a_hundred_variants_and_tasks_load_at_once(folder, base):
 
 
 @pytest.mark.parametrize(("count", "said"), [(3, "s0, s1 and s2 hold"), (40, "s0, s1, s2, s3, s4 and 35 more hold")])
-def test_many_equal_subsets_are_one_warning(folder, base, count, said):
+def test_many_equal_subsets_are_one_warning(folder: Folder, base: str, count: int, said: str) -> None:
     subsets = ", ".join(f"{{id: s{number}, tasks: [t]}}" for number in range(count))
     text = f"{base}cases: [{{id: a, tasks: [{{id: t}}], subsets: [{subsets}]}}]\n"
     (warning,) = folder.load(text).warnings

@@ -1,5 +1,7 @@
 import errno
 import os
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from pytest_metricbench.definition import lock as lock_module
 from pytest_metricbench.definition.experiment import LockState
 from pytest_metricbench.definition.lock import lock_path, write_lock
+from tests.definition.definition_lab import Folder
 
 DRAWN = (
     "cases:\n"
@@ -22,22 +25,22 @@ DRAWN = (
 
 
 @pytest.fixture
-def drawn(folder, base):
+def drawn(folder: Folder, base: str) -> Folder:
     folder.write("experiment.yml", base + DRAWN)
     return folder
 
 
-def locked(folder):
+def locked(folder: Folder) -> Path:
     write_lock(folder.load().lock)
     return folder.path / "experiment.lock.yml"
 
 
-def test_the_name_of_the_lock(tmp_path):
+def test_the_name_of_the_lock(tmp_path: Path) -> None:
     assert lock_path(tmp_path / "experiment.yml") == tmp_path / "experiment.lock.yml"
     assert lock_path(tmp_path / "a.experiment.yaml") == tmp_path / "a.experiment.lock.yml"
 
 
-def test_a_missing_lock_is_said_and_not_written(drawn):
+def test_a_missing_lock_is_said_and_not_written(drawn: Folder) -> None:
     experiment = drawn.load()
     assert experiment.lock.missing
     assert experiment.lock.path == drawn.path / "experiment.lock.yml"
@@ -45,7 +48,7 @@ def test_a_missing_lock_is_said_and_not_written(drawn):
     assert [len(case.subsets) for case in experiment.cases] == [8, 2]
 
 
-def test_a_written_lock_is_used(drawn):
+def test_a_written_lock_is_used(drawn: Folder) -> None:
     before = drawn.load()
     path = locked(drawn)
     after = drawn.load()
@@ -56,7 +59,7 @@ def test_a_written_lock_is_used(drawn):
     assert not [name for name in os.listdir(drawn.path) if name.endswith(".tmp")]
 
 
-def test_the_lock_is_yaml_to_be_read(drawn):
+def test_the_lock_is_yaml_to_be_read(drawn: Folder) -> None:
     held = yaml.safe_load(locked(drawn).read_text())
     assert held["lock"] == 1
     assert [(e["kind"], e["case"]) for e in held["expansions"]] == [("subsets", "a"), ("subsets", "b")]
@@ -66,7 +69,7 @@ def test_the_lock_is_yaml_to_be_read(drawn):
     assert all(isinstance(task, str) for entry in entries for task in entry["tasks"])
 
 
-def test_the_lock_decides_over_the_draw(drawn):
+def test_the_lock_decides_over_the_draw(drawn: Folder) -> None:
     path = locked(drawn)
     path.write_text(path.read_text().replace("{id: n1-01, tasks: [u1]}", "{id: mine, tasks: [u2, u1]}"))
     subsets = drawn.load().case("b").subsets
@@ -84,7 +87,7 @@ def test_the_lock_decides_over_the_draw(drawn):
         ("id: a\n", "id: z\n", "it does not hold the subsets of the case z"),
     ],
 )
-def test_a_lock_that_disagrees(drawn, base, old, new, said):
+def test_a_lock_that_disagrees(drawn: Folder, base: str, old: str, new: str, said: str) -> None:
     locked(drawn)
     problems = drawn.problems((base + DRAWN).replace(old, new))
     assert str(problems[0]).startswith("experiment.yml:7:14: cases[0].subsets: experiment.lock.yml disagrees: ")
@@ -92,7 +95,7 @@ def test_a_lock_that_disagrees(drawn, base, old, new, said):
     assert all(str(problem).endswith("renew it with --metricbench-lock") for problem in problems)
 
 
-def test_a_lock_that_holds_more(drawn, base):
+def test_a_lock_that_holds_more(drawn: Folder, base: str) -> None:
     locked(drawn)
     text = (base + DRAWN).replace("    subsets: {sizes: [1], per_size: 2}\n", "")
     (problem,) = drawn.problems(text)
@@ -102,13 +105,13 @@ def test_a_lock_that_holds_more(drawn, base):
 
 
 @pytest.mark.parametrize("new", ["{id: t1, params: {x: 1}}", "{id: t1, tags: [x], description: y, attempts: 2}"])
-def test_what_the_subsets_do_not_depend_on(drawn, base, new):
+def test_what_the_subsets_do_not_depend_on(drawn: Folder, base: str, new: str) -> None:
     locked(drawn)
     assert drawn.load((base + DRAWN).replace("{id: t1}", new)).lock is not None
     assert drawn.load((base + DRAWN).replace("[{id: t1}, {id: t2}, ", "[{id: t2}, {id: t1}, ")).lock is not None
 
 
-def test_renewing(drawn, base):
+def test_renewing(drawn: Folder, base: str) -> None:
     path = locked(drawn)
     changed = (base + DRAWN).replace("seed: 1", "seed: 2")
     drawn.problems(changed)
@@ -122,7 +125,7 @@ def test_renewing(drawn, base):
 @pytest.mark.parametrize(
     "content", ["", "[", "lock: 2\nexpansions: []\n", "lock: 1\n", "- 1\n", "lock: 1\nexpansions: [{}]\n"]
 )
-def test_a_broken_lock(drawn, content):
+def test_a_broken_lock(drawn: Folder, content: str) -> None:
     path = locked(drawn)
     path.write_text(content)
     problems = drawn.problems()
@@ -140,7 +143,7 @@ def test_a_broken_lock(drawn, content):
         ("{id: n1-01}", "tasks", "is missing"),
     ],
 )
-def test_an_edited_lock_is_checked(drawn, new, key, said):
+def test_an_edited_lock_is_checked(drawn: Folder, new: str, key: str, said: str) -> None:
     path = locked(drawn)
     path.write_text(path.read_text().replace("{id: n1-01, tasks: [u1]}", new))
     (problem,) = drawn.problems()
@@ -150,7 +153,7 @@ def test_an_edited_lock_is_checked(drawn, new, key, said):
     assert said in str(problem)
 
 
-def test_a_lock_that_nothing_needs_is_a_warning(folder, base):
+def test_a_lock_that_nothing_needs_is_a_warning(folder: Folder, base: str) -> None:
     text = base + "cases: [{id: a, tasks: [{id: t}]}]\n"
     assert folder.load(text).lock is None
     folder.write("experiment.lock.yml", "whatever")
@@ -159,17 +162,17 @@ def test_a_lock_that_nothing_needs_is_a_warning(folder, base):
     assert "experiment.lock.yml is not used any more" in experiment.warnings[0]
 
 
-def test_problems_of_experiment_and_lock_together(drawn, base):
+def test_problems_of_experiment_and_lock_together(drawn: Folder, base: str) -> None:
     locked(drawn)
     problems = drawn.problems((base + DRAWN).replace("seed: 1", "seed: 2") + "gates: [x > 1]\n")
     assert [problem.key for problem in problems] == ["cases[0].subsets", "gates[0]"]
 
 
-def test_a_lock_is_written_whole_or_not_at_all(drawn, monkeypatch):
+def test_a_lock_is_written_whole_or_not_at_all(drawn: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     path = locked(drawn)
     before = path.read_text()
 
-    def full(_):
+    def full(_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(lock_module.os, "fsync", full)
@@ -179,7 +182,7 @@ def test_a_lock_is_written_whole_or_not_at_all(drawn, monkeypatch):
     assert sorted(os.listdir(drawn.path)) == ["experiment.lock.yml", "experiment.yml"]
 
 
-def test_a_folder_that_cannot_be_written(tmp_path):
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         write_lock(LockState(tmp_path / "absent" / "x.lock.yml", "x", missing=True))
 
@@ -191,7 +194,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         max_leaves=8,
     )
 )
-def test_every_value_is_read_back(value):
+def test_every_value_is_read_back(value: Any) -> None:
     read = yaml.safe_load(f"x: {lock_module._flow(value)}")["x"]
     assert read == value
     assert type(read) is type(value)
@@ -200,11 +203,11 @@ def test_every_value_is_read_back(value):
 @pytest.mark.parametrize(
     "text", ["on", "No", "y", "null", "123", "1e3", "2024-01-01", "a: b", "a #b", "=", "<<", "é\x7f\u2028", ""]
 )
-def test_words_with_a_meaning_are_quoted(text):
+def test_words_with_a_meaning_are_quoted(text: str) -> None:
     assert yaml.safe_load(f"[{lock_module._flow(text)}]") == [text]
 
 
-def test_an_expansion_of_files(drawn):
+def test_an_expansion_of_files(drawn: Folder) -> None:
     from dataclasses import replace
 
     from pytest_metricbench.definition.lock import Expansion, Lock

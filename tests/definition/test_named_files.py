@@ -1,8 +1,11 @@
 """Files that an experiment names: inputs, cases and subsets in files of their own, links and ways out."""
 
 import os
+from typing import Any
 
 import pytest
+
+from tests.definition.definition_lab import Folder
 
 CASE = "cases: [{{id: a, inputs: {inputs}, tasks: [{{id: t}}]}}]\n"
 
@@ -10,22 +13,29 @@ CASE = "cases: [{{id: a, inputs: {inputs}, tasks: [{{id: t}}]}}]\n"
 SOURCES = ["src/a.py", "src/b.py", "src/data.json", "src/deep/c.py", "src/deep/er/d.py"]
 
 
-@pytest.fixture
-def inputs(folder, base):
-    def names(written, **options):
-        experiment = folder.load(base + CASE.format(inputs=written), **options)
+class Inputs:
+    """The inputs of an experiment that names them so, and what is wrong with one."""
+
+    def __init__(self, folder: Folder, base: str) -> None:
+        self._folder = folder
+        self._base = base
+
+    def __call__(self, written: str, **options: Any) -> list[str]:
+        experiment = self._folder.load(self._base + CASE.format(inputs=written), **options)
         return [file.name for file in experiment.cases[0].inputs]
 
-    def problem(written, **options):
-        (found,) = folder.problems(base + CASE.format(inputs=written), **options)
+    def problem(self, written: str, **options: Any) -> str:
+        (found,) = self._folder.problems(self._base + CASE.format(inputs=written), **options)
         return str(found)
-
-    names.problem = problem
-    return names
 
 
 @pytest.fixture
-def tree(folder):
+def inputs(folder: Folder, base: str) -> Inputs:
+    return Inputs(folder, base)
+
+
+@pytest.fixture
+def tree(folder: Folder) -> Folder:
     for name in (
         "agent.py",
         "notes.txt",
@@ -62,24 +72,24 @@ def tree(folder):
         ("['**']", ["agent.py", "notes.txt", "odd[1].txt", *SOURCES]),
     ],
 )
-def test_inputs(inputs, tree, written, expected):
+def test_inputs(inputs: Inputs, tree: Folder, written: str, expected: list[str]) -> None:
     assert inputs(written) == expected
 
 
-def test_no_glob_matches_the_experiment_and_its_lock(inputs, tree):
+def test_no_glob_matches_the_experiment_and_its_lock(inputs: Inputs, tree: Folder) -> None:
     tree.write("experiment.lock.yml", "lock: 1\nexpansions: []\n")
     assert inputs("['*.yml', agent.py]", cached_only=True) == ["*.yml", "agent.py"]
     assert inputs("[experiment.yml]") == ["experiment.yml"]
 
 
-def test_absolute_inputs(inputs, tmp_path_factory):
+def test_absolute_inputs(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "x.txt").write_text("x")
     assert inputs(f"['{elsewhere}/x.txt']") == [f"{elsewhere}/x.txt"]
     assert inputs(f"['{elsewhere}/*.txt']") == [f"{elsewhere}/x.txt"]
 
 
-def test_links_that_leave_the_folder(inputs, folder, tmp_path_factory):
+def test_links_that_leave_the_folder(inputs: Inputs, folder: Folder, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "x.txt").write_text("x")
     os.symlink(elsewhere / "x.txt", folder.path / "link.txt")
@@ -88,20 +98,20 @@ def test_links_that_leave_the_folder(inputs, folder, tmp_path_factory):
         assert "leaves the experiment's folder" in inputs.problem(written)
 
 
-def test_links_that_stay(inputs, tree):
+def test_links_that_stay(inputs: Inputs, tree: Folder) -> None:
     os.symlink(tree.path / "agent.py", tree.path / "again.py")
     os.symlink(tree.path / "src", tree.path / "source")
     assert inputs("[again.py, source/a.py]") == ["again.py", "source/a.py"]
 
 
-def test_a_circle_of_links_ends(inputs, tree):
+def test_a_circle_of_links_ends(inputs: Inputs, tree: Folder) -> None:
     os.symlink(tree.path, tree.path / "src" / "loop")
     os.symlink("circle", tree.path / "circle")
     assert inputs("['src/**/*.py']") == ["src/a.py", "src/b.py", "src/deep/c.py", "src/deep/er/d.py"]
     assert "circle" in inputs.problem("[circle]")
 
 
-def test_what_is_no_file(inputs, tree):
+def test_what_is_no_file(inputs: Inputs, tree: Folder) -> None:
     os.mkfifo(tree.path / "pipe")
     assert "is no regular file" in inputs.problem("[pipe]")
     assert "name its files, as in 'src/**'" in inputs.problem("[src]")
@@ -111,12 +121,14 @@ def test_what_is_no_file(inputs, tree):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_what_cannot_be_read(inputs, tree):
+def test_what_cannot_be_read(inputs: Inputs, tree: Folder) -> None:
     (tree.path / "agent.py").chmod(0)
     assert "is not readable" in inputs.problem("[agent.py]")
 
 
-def test_definition_files_stay_in_the_folder(folder, base, tmp_path_factory):
+def test_definition_files_stay_in_the_folder(
+    folder: Folder, base: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "case.yml").write_text("id: a\ntasks: [{id: t}]\n")
     os.symlink(elsewhere / "case.yml", folder.path / "linked.yml")
@@ -126,7 +138,7 @@ def test_definition_files_stay_in_the_folder(folder, base, tmp_path_factory):
         assert said in problem.message
 
 
-def test_paths_are_relative_to_the_file_they_stand_in(folder, base):
+def test_paths_are_relative_to_the_file_they_stand_in(folder: Folder, base: str) -> None:
     folder.write("part/case.yml", "id: a\ninputs: [x.md, ../y.md]\ntasks: [{id: t}]\nsubsets: ../s.yml\n")
     folder.write("part/x.md", "x")
     folder.write("y.md", "y")
@@ -148,7 +160,7 @@ def test_paths_are_relative_to_the_file_they_stand_in(folder, base):
         ("- [\n", (2, 1, ""), "is no YAML"),
     ],
 )
-def test_a_file_of_subsets(folder, base, content, where, said):
+def test_a_file_of_subsets(folder: Folder, base: str, content: str, where: tuple[int, int, str], said: str) -> None:
     folder.write("s.yml", content)
     problems = folder.problems(base + "cases: [{id: a, tasks: [{id: t}], subsets: s.yml}]\n")
     problem = problems[-1] if "task:" not in content else next(p for p in problems if p.key.endswith("task"))
@@ -158,7 +170,7 @@ def test_a_file_of_subsets(folder, base, content, where, said):
 
 
 @pytest.mark.parametrize("content", ["- 1\n", "", "5\n"])
-def test_a_case_file_that_is_no_mapping(folder, base, content):
+def test_a_case_file_that_is_no_mapping(folder: Folder, base: str, content: str) -> None:
     folder.write("c.yml", content)
     (problem,) = folder.problems(base + "cases: [c.yml]\n")
     assert problem.file.name == "c.yml"

@@ -6,31 +6,34 @@ METRICBENCH_WRITE_SCHEMA=1 pytest tests/definition/test_schema.py writes it agai
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
 from pytest_metricbench import coverage, runners
+from pytest_metricbench.bases import CoverageSystem, Runner
 from pytest_metricbench.definition.schema import DIALECT, experiment_schema, schema_text
 from pytest_metricbench.generating.builtin import BUILTIN as GENERATORS
+from pytest_metricbench.kinds import Kinds
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "experiment.schema.json"
 
 
 @pytest.fixture(scope="module")
-def schema():
+def schema() -> dict[str, Any]:
     return experiment_schema(runners.BUILTIN, coverage.BUILTIN, GENERATORS)
 
 
 @pytest.fixture(scope="module")
-def validator(schema):
+def validator(schema: dict[str, Any]) -> Any:
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
 
-def test_the_file_is_current(schema):
+def test_the_file_is_current(schema: dict[str, Any]) -> None:
     if os.environ.get("METRICBENCH_WRITE_SCHEMA"):
         FILE.write_text(schema_text(schema), encoding="utf-8")
     assert json.loads(FILE.read_text("utf-8")) == schema, (
@@ -39,7 +42,7 @@ def test_the_file_is_current(schema):
     )
 
 
-def test_the_dialect(schema):
+def test_the_dialect(schema: dict[str, Any]) -> None:
     assert schema["$schema"] == DIALECT
 
 
@@ -48,7 +51,7 @@ EXAMPLES = sorted(path for path in ROOT.glob("examples/**/experiment.yml") if "e
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
-def test_the_examples_are_right(validator, path):
+def test_the_examples_are_right(validator: Any, path: Path) -> None:
     validator.validate(yaml.safe_load(path.read_text("utf-8")))
 
 
@@ -67,7 +70,7 @@ GOOD = {"metricbench": 1, "name": "x", "runner": {"kind": "python", "agent": "a:
         {"analysis": {"resamples": 9, "kill": {"rule": "fisher", "q": 0.1}}},
     ],
 )
-def test_what_is_right(validator, change):
+def test_what_is_right(validator: Any, change: dict[str, Any]) -> None:
     validator.validate(GOOD | change)
 
 
@@ -93,11 +96,11 @@ def test_what_is_right(validator, change):
         {"analysis": {"kill": {"rule": "no"}}},
     ],
 )
-def test_what_is_wrong(validator, change):
+def test_what_is_wrong(validator: Any, change: dict[str, Any]) -> None:
     assert not validator.is_valid(GOOD | change)
 
 
-def test_every_key_has_a_description(schema):
+def test_every_key_has_a_description(schema: dict[str, Any]) -> None:
     places = [("", schema), *schema["$defs"].items()]
     for name, place in places:
         assert place.get("description"), name
@@ -106,7 +109,7 @@ def test_every_key_has_a_description(schema):
             assert described, f"{name}.{key}"
 
 
-def test_other_kinds(fake_kinds):
+def test_other_kinds(fake_kinds: tuple[dict[str, type[Runner]], dict[str, type[CoverageSystem]]]) -> None:
     other = experiment_schema(*fake_kinds)
     assert other["properties"]["runner"]["anyOf"] == [{"$ref": "#/$defs/FakeRunner"}, {"$ref": "#/$defs/PlainRunner"}]
     assert other["$defs"]["FakeCoverage"]["required"] == ["id", "kind"]
@@ -114,10 +117,10 @@ def test_other_kinds(fake_kinds):
 
 
 @pytest.mark.parametrize("kinds", [runners.BUILTIN, coverage.BUILTIN], ids=["runners", "coverage"])
-def test_a_kind_is_what_its_class_is_called(kinds):
+def test_a_kind_is_what_its_class_is_called(kinds: Kinds) -> None:
     assert {kind: cls.model_fields["kind"].default for kind, cls in kinds.items()} == {kind: kind for kind in kinds}
     assert "kind" not in kinds
 
 
-def test_a_generator_is_what_its_class_is_called():
+def test_a_generator_is_what_its_class_is_called() -> None:
     assert {origin: cls.origin for origin, cls in GENERATORS.items()} == {origin: origin for origin in GENERATORS}

@@ -132,7 +132,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch) -> Desk:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "set").mkdir()
     for name in ("b", "a"):
@@ -146,7 +146,7 @@ SHELF = BEGIN + (
 )
 
 
-def test_tasks_and_mutants_from_sources(desk):
+def test_tasks_and_mutants_from_sources(desk: Desk) -> None:
     case = desk.load(SHELF).cases[0]
     assert [(task.id, task.params, task.line) for task in case.tasks] == [
         ("a", {"path": "set/a.txt"}, 6),
@@ -160,7 +160,7 @@ def test_tasks_and_mutants_from_sources(desk):
     assert [subset.tasks for subset in case.subsets] == [("a",), ("b",)]
 
 
-def test_the_lock_holds_all_expansions_and_is_used(desk):
+def test_the_lock_holds_all_expansions_and_is_used(desk: Desk) -> None:
     before = desk.load(SHELF)
     assert before.lock.missing
     write_lock(before.lock)
@@ -176,7 +176,7 @@ def test_the_lock_holds_all_expansions_and_is_used(desk):
     assert after.lock.text == text
 
 
-def test_a_new_file_makes_the_lock_disagree(desk):
+def test_a_new_file_makes_the_lock_disagree(desk: Desk) -> None:
     write_lock(desk.load(SHELF).lock)
     (desk.path / "set" / "c.txt").write_text("c")
     assert desk.said() == [
@@ -186,7 +186,7 @@ def test_a_new_file_makes_the_lock_disagree(desk):
     assert len(desk.load(renew_lock=True).cases[0].tasks) == 3
 
 
-def test_a_changed_key_makes_the_lock_disagree(desk):
+def test_a_changed_key_makes_the_lock_disagree(desk: Desk) -> None:
     write_lock(desk.load(SHELF).lock)
     assert desk.said(SHELF.replace("letters: xy", "letters: x")) == [
         'experiment.yml:7:14: cases[0].mutants: experiment.lock.yml disagrees: letters was "xy" and is "x"; '
@@ -194,7 +194,7 @@ def test_a_changed_key_makes_the_lock_disagree(desk):
     ]
 
 
-def test_what_a_source_refuses_is_told_at_its_key(desk):
+def test_what_a_source_refuses_is_told_at_its_key(desk: Desk) -> None:
     assert desk.said(SHELF.replace("shelf: set", "shelf: nowhere")) == [
         "experiment.yml:6:12: cases[0].tasks: the folder 'nowhere' holds no .txt file; name another folder"
     ]
@@ -207,7 +207,9 @@ def test_what_a_source_refuses_is_told_at_its_key(desk):
         (("kind: shelf", "kind: shlef"), "did you mean 'shelf'?"),
     ],
 )
-def test_where_tasks_could_not_be_expanded_no_subset_is_said_to_be_wrong(desk, change, said):
+def test_where_tasks_could_not_be_expanded_no_subset_is_said_to_be_wrong(
+    desk: Desk, change: tuple[str, str], said: str
+) -> None:
     text = SHELF.replace("{sizes: [1], per_size: 2}", "[{id: s, tasks: [a]}]")
     assert desk.load(text).cases[0].subsets[0].tasks == ("a",)
     (problem,) = desk.said(text.replace(*change))
@@ -216,7 +218,7 @@ def test_where_tasks_could_not_be_expanded_no_subset_is_said_to_be_wrong(desk, c
     assert "the case has no task 'c'" in problem
 
 
-def test_under_cached_only_the_lock_stands_for_what_is_gone(desk):
+def test_under_cached_only_the_lock_stands_for_what_is_gone(desk: Desk) -> None:
     write_lock(desk.load(SHELF).lock)
     for path in (desk.path / "set").iterdir():
         path.unlink()
@@ -233,13 +235,13 @@ def test_under_cached_only_the_lock_stands_for_what_is_gone(desk):
         ("{}", "names nothing that the runner 'shelf' expands tasks from; it knows shelf"),
     ],
 )
-def test_bad_sources(desk, tasks, said):
+def test_bad_sources(desk: Desk, tasks: str, said: str) -> None:
     found = desk.said(SHELF.replace("{shelf: set}", tasks))
     assert len(found) == 1
     assert found[0].endswith(said) or said in found[0]
 
 
-def test_a_runner_that_expands_nothing(desk):
+def test_a_runner_that_expands_nothing(desk: Desk) -> None:
     kinds = {"shelf": type("Bare", (ShelfRunner,), {"task_sources": (), "mutant_sources": ()})}
     (desk.path / "experiment.yml").write_text(SHELF)
     with pytest.raises(DefinitionError) as caught:
@@ -250,7 +252,7 @@ def test_a_runner_that_expands_nothing(desk):
     ]
 
 
-def test_listed_entries_join_the_expanded_ones(desk):
+def test_listed_entries_join_the_expanded_ones(desk: Desk) -> None:
     text = SHELF.replace(
         "{letters: xy}",
         "\n      letters: xy\n      listed:\n"
@@ -264,7 +266,7 @@ def test_listed_entries_join_the_expanded_ones(desk):
     ]
 
 
-def test_listed_entries_are_checked(desk):
+def test_listed_entries_are_checked(desk: Desk) -> None:
     text = SHELF.replace("{letters: xy}", "{letters: xy, listed: [{id: own, parms: {}}]}")
     assert desk.said(text) == [
         "experiment.yml:7:47: cases[0].mutants.listed[0].parms: is an unknown key; did you mean 'params'? "
@@ -272,7 +274,7 @@ def test_listed_entries_are_checked(desk):
     ]
 
 
-def test_params_are_held_to_the_runners_form(desk):
+def test_params_are_held_to_the_runners_form(desk: Desk) -> None:
     text = SHELF.replace("{letters: xy}", "[{id: x, params: {dorp: 1}}]")
     assert desk.said(text) == [
         "experiment.yml:7:32: cases[0].mutants[0].params.dorp: is an unknown key; did you mean 'drop'? "
@@ -280,7 +282,7 @@ def test_params_are_held_to_the_runners_form(desk):
     ]
 
 
-def test_a_mutant_inherits_where_the_runner_says_so(desk):
+def test_a_mutant_inherits_where_the_runner_says_so(desk: Desk) -> None:
     text = SHELF.replace("    mutants", "    baseline: {params: {keep: k}}\n    mutants")
     case = desk.load(text).cases[0]
     assert [variant.params for variant in case.variants] == [
@@ -290,7 +292,7 @@ def test_a_mutant_inherits_where_the_runner_says_so(desk):
     ]
 
 
-def test_files_of_params_are_part_of_fingerprints(desk):
+def test_files_of_params_are_part_of_fingerprints(desk: Desk) -> None:
     (desk.path / "p.md").write_text("one")
     text = SHELF.replace("{letters: xy}", "[{id: x, params: {prompt: p.md}}, {id: y}]")
     experiment = desk.load(text)
@@ -316,7 +318,7 @@ def test_files_of_params_are_part_of_fingerprints(desk):
     assert {(v.id, t.id): known.attempt(case, v, t) for v in case.variants for t in case.tasks} == third
 
 
-def test_missing_files_of_params(desk):
+def test_missing_files_of_params(desk: Desk) -> None:
     text = SHELF.replace("{letters: xy}", "[{id: x, params: {prompt: p.md}}, {id: y, params: {prompt: broken}}]")
     assert desk.said(text) == [
         "experiment.yml:7:31: cases[0].mutants[0].params: the file 'p.md' does not exist; "
@@ -330,7 +332,7 @@ def test_missing_files_of_params(desk):
 DIARY = "metricbench: 1\nname: shop\nrunner: {kind: diary}\ncases:\n  - id: c\n"
 
 
-def test_a_case_that_exists_already(desk):
+def test_a_case_that_exists_already(desk: Desk) -> None:
     experiment = desk.load(DIARY)
     case = experiment.cases[0]
     assert [(task.id, task.attempts, task.outputs) for task in case.tasks] == [
@@ -349,7 +351,7 @@ def test_a_case_that_exists_already(desk):
     assert experiment.analysis.pass_at_k == (1,)
 
 
-def test_what_is_listed_is_said_about_what_was_found(desk):
+def test_what_is_listed_is_said_about_what_was_found(desk: Desk) -> None:
     text = DIARY + (
         "    tasks: [{id: t2, tags: [slow], description: second}]\n"
         "    baseline: {description: before}\n"
@@ -368,20 +370,20 @@ def test_what_is_listed_is_said_about_what_was_found(desk):
     assert case.subsets[0].tasks == ("t1",)
 
 
-def test_unknown_listed_entries_of_a_recorded_case(desk):
+def test_unknown_listed_entries_of_a_recorded_case(desk: Desk) -> None:
     text = DIARY + "    mutants: [{id: k}]\n    subsets: [{id: s, tasks: [t3]}]\n"
     assert desk.said(text)[0] == (
         "experiment.yml:6:20: cases[0].mutants[0].id: nothing is recorded of the mutant 'k'; there are m, n"
     )
 
 
-def test_a_subset_of_a_recorded_case_names_a_task_that_is_not_there(desk):
+def test_a_subset_of_a_recorded_case_names_a_task_that_is_not_there(desk: Desk) -> None:
     assert desk.said(DIARY + "    subsets: [{id: s, tasks: [t3]}]\n") == [
         "experiment.yml:6:31: cases[0].subsets[0].tasks[0]: the case has no task 't3'"
     ]
 
 
-def test_a_changed_diary_makes_the_lock_disagree(desk):
+def test_a_changed_diary_makes_the_lock_disagree(desk: Desk) -> None:
     write_lock(desk.load(DIARY).lock)
     (desk.path / "diary.txt").write_text("base t1\n")
     assert desk.said() == [
@@ -402,7 +404,7 @@ def test_a_changed_diary_makes_the_lock_disagree(desk):
         ("{id: m, ", "{id: 'not', ", "is a word of pytest's -k expressions"),
     ],
 )
-def test_an_edited_lock_of_a_recorded_case(desk, old, new, said):
+def test_an_edited_lock_of_a_recorded_case(desk: Desk, old: str, new: str, said: str) -> None:
     state = desk.load(DIARY).lock
     write_lock(state)
     text = state.path.read_text()
@@ -411,7 +413,7 @@ def test_an_edited_lock_of_a_recorded_case(desk, old, new, said):
     assert any(said in problem for problem in desk.said()), desk.said()
 
 
-def test_a_null_in_place_of_the_tasks(desk):
+def test_a_null_in_place_of_the_tasks(desk: Desk) -> None:
     assert desk.said(SHELF.replace("{shelf: set}", "null")) == [
         "experiment.yml:6:12: cases[0].tasks: is null; a list of tasks is expected"
     ]
@@ -424,11 +426,13 @@ def test_a_null_in_place_of_the_tasks(desk):
         ("score: {primary: tone}\n", []),
     ],
 )
-def test_tasks_with_several_scores_that_count(desk, monkeypatch, score, said):
+def test_tasks_with_several_scores_that_count(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, score: str, said: list[str]
+) -> None:
     """Which of them decides is not left to what an attempt happens to have."""
     expand = Diary.expand
 
-    def with_scores(self, folder):
+    def with_scores(self: Diary, folder: Path) -> list[dict[str, Any]]:
         found = expand(self, folder)
         return [
             {"task": {**entry["task"], "outputs": {"tone": "boolean", "speed": "continuous", "cost": "measurement"}}}
@@ -445,7 +449,7 @@ def test_tasks_with_several_scores_that_count(desk, monkeypatch, score, said):
         desk.load(text)
 
 
-def test_attempts_are_not_asked_for_where_they_exist(desk):
+def test_attempts_are_not_asked_for_where_they_exist(desk: Desk) -> None:
     assert desk.said(DIARY.replace("cases:", "attempts: 3\ncases:")) == [
         "experiment.yml:4:1: attempts: recorded attempts are as many as there are; remove the key"
     ]

@@ -1,26 +1,28 @@
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_metricbench.definition.problems import ProblemList
+from pytest_metricbench.definition.problems import Problem, ProblemList
 from pytest_metricbench.definition.source import FILE_LIMIT, read_document
 
 
-def read(path, text):
+def read(path: Path, text: str | bytes) -> tuple[Any, list[Problem]]:
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     problems = ProblemList()
     return read_document(path, problems), problems.found
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> Path:
     return tmp_path / "x.yml"
 
 
-def test_values_and_positions(path):
+def test_values_and_positions(path: Path) -> None:
     document, found = read(path, "a: 1\nb:\n  - x\n  - {c: true, d: null, e: 1.5, f: ~}\n'q': \"5\"\n")
     assert not found
     assert document.value == {"a": 1, "b": ["x", {"c": True, "d": None, "e": 1.5, "f": None}], "q": "5"}
@@ -32,7 +34,7 @@ def test_values_and_positions(path):
     assert document.written(("q",)) is None
 
 
-def test_anchors_aliases_and_merges(path):
+def test_anchors_aliases_and_merges(path: Path) -> None:
     text = "base: &b {x: 1, y: 2}\nsame: *b\nmore: {<<: *b, y: 3}\nboth: {<<: [{x: 9}, *b], z: 0}\n"
     document, found = read(path, text)
     assert not found
@@ -46,7 +48,7 @@ def test_anchors_aliases_and_merges(path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-8"])
-def test_encodings(path, encoding):
+def test_encodings(path: Path, encoding: str) -> None:
     document, found = read(path, "a: é\n".encode(encoding))
     assert not found
     assert document.value == {"a": "é"}
@@ -77,7 +79,7 @@ def test_encodings(path, encoding):
         ("a: {<<: 5}\n", 1, 9, "a['<<']", "needs a mapping"),
     ],
 )
-def test_values_that_are_told(path, text, line, column, key, said):
+def test_values_that_are_told(path: Path, text: str, line: int, column: int, key: str, said: str) -> None:
     document, found = read(path, text)
     assert document is not None
     assert [(p.line, p.column, p.key) for p in found] == [(line, column, key)]
@@ -100,7 +102,7 @@ def test_values_that_are_told(path, text, line, column, key, said):
         ("a: " + "[" * 5000 + "]" * 5000, 1, "nesting depth"),
     ],
 )
-def test_files_that_are_refused(path, text, line, said):
+def test_files_that_are_refused(path: Path, text: bytes | str, line: int, said: str) -> None:
     document, found = read(path, text)
     assert document is None
     assert len(found) == 1
@@ -108,7 +110,7 @@ def test_files_that_are_refused(path, text, line, said):
     assert said in str(found[0])
 
 
-def test_a_billion_laughs(path):
+def test_a_billion_laughs(path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     document, found = read(path, "\n".join(lines))
@@ -116,7 +118,7 @@ def test_a_billion_laughs(path):
     assert "aliases" in str(found[0])
 
 
-def test_a_billion_merges(path):
+def test_a_billion_merges(path: Path) -> None:
     lines = ["a0: &a0 {x: 1}"]
     lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 50)}], y{n}: 1}}" for n in range(1, 300)]
     document, found = read(path, "\n".join(lines))
@@ -125,13 +127,13 @@ def test_a_billion_merges(path):
 
 
 @pytest.mark.slow
-def test_too_many_values(path):
+def test_too_many_values(path: Path) -> None:
     document, found = read(path, "a: [" + "1," * 1_000_010 + "]")
     assert document is None
     assert "more than 1000000 values" in str(found[0])
 
 
-def test_a_large_file_is_not_read(path):
+def test_a_large_file_is_not_read(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(FILE_LIMIT + 1)
     problems = ProblemList()
@@ -139,7 +141,7 @@ def test_a_large_file_is_not_read(path):
     assert "at most 16 MiB" in str(problems.found[0])
 
 
-def test_what_is_no_file(tmp_path):
+def test_what_is_no_file(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "absent.yml", tmp_path / "a\0b"):
         problems = ProblemList()
         assert read_document(place, problems) is None
@@ -155,7 +157,7 @@ _JSON = st.recursive(
 
 @settings(max_examples=200)
 @given(_JSON)
-def test_what_yaml_dumps_is_read_as_it_was(tmp_path_factory, value):
+def test_what_yaml_dumps_is_read_as_it_was(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
     path = tmp_path_factory.mktemp("round") / "x.yml"
     document, found = read(path, yaml.safe_dump(value))
     assert not found

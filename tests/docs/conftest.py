@@ -1,6 +1,7 @@
 """The scripts that make pages of the documentation are no part of the package."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="session")
-def scripts():
+def scripts() -> Iterator[Path]:
     """The folder of the documentation is on the import path, as when its scripts are run."""
     sys.path.insert(0, str(DOCS))
     yield DOCS

@@ -9,20 +9,21 @@ import tomllib
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-import block_lab
 import jsonschema
 import pytest
 import yaml
-from block_lab import ROOT, Block, pytest_words, without_workers
-from tried_elsewhere import ELSEWHERE, Elsewhere
 
-import pytest_metricbench.opening
-import pytest_metricbench.scheduling
-import pytest_metricbench.session
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.scheduling
+import pytest_metricbench.pytest_side.session
 from pytest_metricbench import coverage, runners
 from pytest_metricbench.definition.schema import experiment_schema
 from pytest_metricbench.generating.builtin import BUILTIN as GENERATORS
+from tests.docs import block_lab
+from tests.docs.block_lab import ROOT, Block, pytest_words, without_workers
+from tests.docs.tried_elsewhere import ELSEWHERE, Elsewhere
 
 with suppress(ImportError):  # nor can what draws be imported twice
     import jinja2  # noqa: F401
@@ -51,7 +52,7 @@ def ids(block: object) -> str:
     return f"{block.page}-{block.line}" if isinstance(block, Block) else str(block)
 
 
-def test_every_block_is_tried():
+def test_every_block_is_tried() -> None:
     """A block in a language that only an entry can be about has one."""
     own_entry = {"python", "csv", "json", "toml", "ini", "diff"}
     known = {"text", "sh", "yaml"} | own_entry
@@ -62,7 +63,7 @@ def test_every_block_is_tried():
 
 
 @pytest.mark.parametrize("entry", ELSEWHERE, ids=lambda entry: f"{entry.page}-{entry.start}-{entry.language}")
-def test_what_is_tried_elsewhere(entry):
+def test_what_is_tried_elsewhere(entry: Elsewhere) -> None:
     found = [block for block in BLOCKS if elsewhere(block) == entry]
     assert found, "no block is like this any more: remove the entry"
     assert [bool(entry.by), bool(entry.in_ci), bool(entry.why)].count(True) == 1
@@ -84,14 +85,14 @@ def test_what_is_tried_elsewhere(entry):
 CASE = SCHEMA["$defs"]["CaseForm"]
 
 
-def wrong(document, definition):
+def wrong(document: object, definition: dict[str, Any]) -> list[str]:
     """What a mapping has that the definition does not allow, whatever it lacks."""
     schema = {"properties": definition["properties"], "additionalProperties": False, "$defs": SCHEMA["$defs"]}
     return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(document)]
 
 
 @pytest.mark.parametrize("block", shown("yaml"), ids=ids)
-def test_yaml(block, tmp_path):
+def test_yaml(block: Block, tmp_path: Path) -> None:
     document = block_lab.document(block)
     if "metricbench" in document:
         assert [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(document)] == []
@@ -105,7 +106,7 @@ def test_yaml(block, tmp_path):
 
 
 @pytest.mark.parametrize("entry", [entry for entry in ELSEWHERE if entry.part_of], ids=lambda entry: entry.page)
-def test_a_part_of_a_mapping(entry):
+def test_a_part_of_a_mapping(entry: Elsewhere) -> None:
     for block in (block for block in BLOCKS if elsewhere(block) == entry):
         document = block_lab.document(block)
         inner = document["runner"] if entry.part_of.endswith("Runner") else document
@@ -113,7 +114,7 @@ def test_a_part_of_a_mapping(entry):
         assert set(inner) <= set(allowed), f"{block.page}:{block.line}"
 
 
-def steps_of(document) -> list[str]:
+def steps_of(document: object) -> list[str]:
     """The commands of a workflow of GitHub's, a list of its steps, or a job of GitLab's; none of anything else."""
     if not isinstance(document, list | dict):
         return []
@@ -170,7 +171,7 @@ def covered(request):
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which every command finds what it names: an experiment, its store, earlier stores and summaries."""
     folder = tmp_path_factory.mktemp("stage")
     (folder / "experiment.yml").write_text(EXPERIMENT)
@@ -192,7 +193,7 @@ def stage(tmp_path_factory):
 
 
 @pytest.fixture
-def desk(stage, pytester, monkeypatch, unasked):
+def desk(stage: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, unasked: None) -> pytest.Pytester:
     """A copy of the stage, in which one command is run."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     shutil.copytree(stage, pytester.path, dirs_exist_ok=True)
@@ -224,7 +225,7 @@ OTHER = {command: block for command, block in commands().items() if pytest_words
 
 
 @pytest.mark.parametrize("command", RUN, ids=lambda command: f"{RUN[command].page}: {command}")
-def test_a_command_that_runs_pytest(desk, command):
+def test_a_command_that_runs_pytest(desk: pytest.Pytester, command: str) -> None:
     words = without_workers(pytest_words(command) or [])
     has_experiment = any(".yml" in word or word == "--metricbench-init" for word in words)
     assert has_experiment, "it runs something else: say in tried_elsewhere.py who tries it"
@@ -235,19 +236,19 @@ def test_a_command_that_runs_pytest(desk, command):
 
 
 @pytest.mark.parametrize("command", OTHER, ids=lambda command: f"{OTHER[command].page}: {command}")
-def test_another_command(command):
+def test_another_command(command: str) -> None:
     check_command(command, OTHER[command])
 
 
 @pytest.mark.parametrize("block", [b for b in shown("sh", tried_here=False) if elsewhere(b)], ids=ids)
-def test_options_of_commands_that_are_run_elsewhere(block):
+def test_options_of_commands_that_are_run_elsewhere(block: Block) -> None:
     for command in block.commands:
         if re.search(r"\b(pytest|pip)\b", command):
             check_command(command, block)
 
 
 @pytest.mark.parametrize("page", block_lab.pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_option_that_is_mentioned_exists(page):
+def test_every_option_that_is_mentioned_exists(page: Path) -> None:
     named = set(re.findall(r"--metricbench-[a-z]+(?:-[a-z]+)*", page.read_text("utf-8")))
     assert named - check_command.options == set()
 
@@ -302,7 +303,7 @@ def code(page: str, start: str) -> str:
     return text
 
 
-def test_the_python_agent_of_the_agents_page(desk):
+def test_the_python_agent_of_the_agents_page(desk: pytest.Pytester) -> None:
     desk.path.joinpath("quick_agent.py").write_text(code("docs/agents.md", "def agent(request)") + AGENT)
     text = EXPERIMENT.replace("quick_agent:answer", "quick_agent:agent").replace(
         "description: Says no", "params: {without: a}, description: Says no"
@@ -313,7 +314,7 @@ def test_the_python_agent_of_the_agents_page(desk):
     assert result.parseoutcomes()["missed"] == 6  # every attempt of the mutant that goes without
 
 
-def test_the_stages_of_the_usage_page(desk, monkeypatch):
+def test_the_stages_of_the_usage_page(desk: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk.path)
     names: dict[str, object] = {}
     exec(compile(code("docs/usage.md", "from pytest_metricbench"), "docs/usage.md", "exec"), names)
@@ -321,7 +322,7 @@ def test_the_stages_of_the_usage_page(desk, monkeypatch):
 
 
 @pytest.mark.benchmark  # two processes of pytest
-def test_until_the_budget_suffices(desk):
+def test_until_the_budget_suffices(desk: pytest.Pytester) -> None:
     (block,) = [block for block in BLOCKS if block.page == "docs/usage.md" and block.text.startswith("until ")]
     command = re.sub(r" -n \d", "", block.commands[0]).replace("sleep 3600", "echo again")
     desk.path.joinpath("experiment.yml").write_text("budget: {attempts: 16}\n" + EXPERIMENT)
@@ -337,7 +338,7 @@ def test_until_the_budget_suffices(desk):
     assert (desk.path / ".metricbench/refund-agent/summary.json").exists()
 
 
-def test_the_jq_of_the_summary_page(stage):
+def test_the_jq_of_the_summary_page(stage: Path) -> None:
     if shutil.which("jq") is None:
         pytest.skip("jq is not installed")
     (block,) = [block for block in BLOCKS if block.page == "docs/summary.md" and block.language == "sh"]
@@ -346,7 +347,7 @@ def test_the_jq_of_the_summary_page(stage):
     assert re.fullmatch(r'0.6666666\d+\n"silent: Leaves no log."\n', done.stdout)
 
 
-def test_imports_of_what_needs_others():
+def test_imports_of_what_needs_others() -> None:
     for block in (block for block in BLOCKS if block.page == "docs/harbor.md" and block.language == "python"):
         for line in re.findall(r"^from (pytest_metricbench[\w.]*) import (.+)$", block.text, re.M):
             module = __import__(line[0], fromlist=["x"])
@@ -368,7 +369,7 @@ coverage:
 """
 
 
-def test_the_examples_of_the_hooks(pytester, monkeypatch):
+def test_the_examples_of_the_hooks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """All four together make a conftest.py with which an experiment runs."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     names = ", ".join(pytest_metricbench.__all__)
@@ -383,7 +384,7 @@ def test_the_examples_of_the_hooks(pytester, monkeypatch):
     result.stdout.fnmatch_lines_random(["*::persona-a-pirate::t*", "*::shout-answer::t*", "*::coverage::words?s?*"])
 
 
-def test_what_tells_blocks_apart():
+def test_what_tells_blocks_apart() -> None:
     block = Block("p", 1, "sh", "$ pytest a.yml \\\n    -n 2  # why\nsome output\n")
     assert block.commands == ["pytest a.yml -n 2"]
     assert pytest_words("X=1 .venv/bin/pytest a.yml -k 'b c'") == ["a.yml", "-k", "b c"]

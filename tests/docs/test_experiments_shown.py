@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import block_lab
 import pytest
-from block_lab import ROOT, Block
 
 from pytest_metricbench import DefinitionError, load_experiment
+from tests.docs import block_lab
+from tests.docs.block_lab import ROOT, Block
 
 SAMPLES = ROOT / "tests"
 SHOWN = [
@@ -90,7 +90,7 @@ def problems_of(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("block", HERE, ids=lambda block: f"{block.page}-{block.line}")
-def test_an_experiment_can_be_read(block, tmp_path):
+def test_an_experiment_can_be_read(block: Block, tmp_path: Path) -> None:
     make, allowed = scene_of(block)
     make(block, tmp_path)
     path = tmp_path / "experiment.yml"
@@ -98,7 +98,7 @@ def test_an_experiment_can_be_read(block, tmp_path):
     assert [line for line in problems_of(path) if not (allowed and re.search(allowed, line))] == []
 
 
-def test_every_scene_is_of_an_experiment():
+def test_every_scene_is_of_an_experiment() -> None:
     for page, words in [*SCENES, *TRIED_BY_OTHERS]:
         assert any(page == block.page and words in block.text for block in SHOWN), (page, words)
     assert all((ROOT / path).exists() for path in TRIED_BY_OTHERS.values())

@@ -4,7 +4,8 @@ import re
 from math import comb
 
 import pytest
-from block_lab import ROOT
+
+from tests.docs.block_lab import ROOT
 
 FLAKY = (ROOT / "docs/how-to/flaky.md").read_text("utf-8")
 
@@ -17,7 +18,7 @@ def passes_mostly(attempts: int, rate: float) -> float:
     )
 
 
-def test_how_often_luck_kills():
+def test_how_often_luck_kills() -> None:
     heading, *rows = (
         line.strip("| ").split(" | ") for line in FLAKY.splitlines() if re.match(r"\| (attempts a|\d)", line)
     )

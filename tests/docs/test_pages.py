@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from block_lab import pages
 
 from pytest_metricbench import analyze, load_experiment, measure_coverage, open_store
+from tests.docs.block_lab import pages
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
 
 
-def test_the_readmes_experiment_is_one(tmp_path):
+def test_the_readmes_experiment_is_one(tmp_path: Path) -> None:
     (text,) = blocks("README.md", "yaml")
     (tmp_path / "experiment.yml").write_text(text)
     for name in ("agent.py", "verify.py", "policy.md"):
@@ -27,7 +27,7 @@ def test_the_readmes_experiment_is_one(tmp_path):
     assert len(experiment.gates) == 2
 
 
-def test_every_option_is_on_the_usage_page(pytester):
+def test_every_option_is_on_the_usage_page(pytester: pytest.Pytester) -> None:
     page = (ROOT / "docs/usage.md").read_text("utf-8")
     shown = pytester.runpytest("--help").stdout.str()
     options = set(re.findall(r"--metricbench-[a-z-]+", shown))
@@ -36,7 +36,7 @@ def test_every_option_is_on_the_usage_page(pytester):
     assert set(re.findall(r"`(--metricbench-[a-z-]+)", page)) <= options
 
 
-def test_the_stages_as_the_usage_page_shows_them(pytester, monkeypatch):
+def test_the_stages_as_the_usage_page_shows_them(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs/usage.md").read_text("utf-8")
     assert "from pytest_metricbench import load_experiment, open_store, measure_coverage, analyze" in text
     (pytester.path / "agent.py").write_text("def run(request):\n    return 1\n")
@@ -53,7 +53,7 @@ def test_the_stages_as_the_usage_page_shows_them(pytester, monkeypatch):
 
 
 @pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in pages()])
-def test_links_lead_somewhere(page):
+def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose)
@@ -62,7 +62,7 @@ def test_links_lead_somewhere(page):
     assert missing == []
 
 
-def test_nothing_shown_tells_whose_machine_it_was_made_on():
+def test_nothing_shown_tells_whose_machine_it_was_made_on() -> None:
     shown = [ROOT / page for page in pages()] + sorted((ROOT / "docs/pictures").glob("*.svg"))
     homes = re.compile(r"/root/|/home/(?!runner/|me\b)|/Users/|pyenv/versions/3\.\d")
     assert [str(path) for path in shown if homes.search(path.read_text("utf-8"))] == []

@@ -7,8 +7,10 @@ import ast
 import json
 import os
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -20,25 +22,25 @@ PACKAGE = Path(pytest_metricbench.__file__).parent
 REMEDY = "it is written again by: python docs/make_reference.py"
 
 
-def making(name):
+def making(name: str) -> Any:
     """A module of docs/making, imported when a test needs it: the folder is no package of the project's."""
     return import_module(f"making.{name}")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def rewritten(scripts):
+def rewritten(scripts: Path) -> None:
     if os.environ.get("METRICBENCH_WRITE_DOCS"):
         import_module("make_reference").main()
 
 
 @pytest.mark.parametrize("name", ["keys", "options", "hooks", "api", "summary-fields"])
-def test_a_page_is_current(name, scripts):
+def test_a_page_is_current(name: str, scripts: Path) -> None:
     pages = import_module("make_reference").PAGES
     text = (scripts / "reference" / f"{name}.md").read_text("utf-8")
     assert pages[f"{name}.md"]() == text, f"docs/reference/{name}.md is not what the code says; {REMEDY}"
 
 
-def test_there_are_no_other_pages(scripts):
+def test_there_are_no_other_pages(scripts: Path) -> None:
     names = {path.name for path in (scripts / "reference").glob("*.md")}
     assert names == set(import_module("make_reference").PAGES)
 
@@ -46,7 +48,7 @@ def test_there_are_no_other_pages(scripts):
 # ---------------------------------------------------------------- keys
 
 
-def test_every_mapping_has_its_section_and_every_key_its_meaning():
+def test_every_mapping_has_its_section_and_every_key_its_meaning() -> None:
     keys = making("keys")
     assert set(keys.definitions()) == set(keys.TITLES), "name it in SECTIONS of docs/making/keys.py"
     undescribed = [f"{key.mapping}.{key.name}" for key in keys.every_key() if len(key.meaning) < 4 or not key.type]
@@ -54,12 +56,12 @@ def test_every_mapping_has_its_section_and_every_key_its_meaning():
     assert len(list(keys.every_key())) > 200
 
 
-def test_no_type_says_nothing():
+def test_no_type_says_nothing() -> None:
     vague = {(key.mapping, key.name) for key in making("keys").every_key() if key.type == "anything"}
     assert vague == set()
 
 
-def test_the_examples_of_a_mapping_are_right_and_use_every_key():
+def test_the_examples_of_a_mapping_are_right_and_use_every_key() -> None:
     keys = making("keys")
     shown = keys.examples()
     assert set(shown) == set(keys.definitions())
@@ -86,14 +88,14 @@ def test_the_examples_of_a_mapping_are_right_and_use_every_key():
         ({"$ref": "#/$defs/Some"}, "[a thing](#a-thing)"),
     ],
 )
-def test_types_in_words(schema, words, scripts):
+def test_types_in_words(schema: dict[str, Any], words: str, scripts: Path) -> None:
     assert making("words").type_words(schema, {"Some": "A thing"}) == words
 
 
 # ---------------------------------------------------------------- options, ini values, the environment
 
 
-def test_every_option_has_a_meaning_and_an_example():
+def test_every_option_has_a_meaning_and_an_example() -> None:
     options = making("options")
     found = options.recorded()
     assert set(found.options) == set(options.EXAMPLES), "docs/making/options.py has an example of each option"
@@ -101,20 +103,20 @@ def test_every_option_has_a_meaning_and_an_example():
     assert all(option in example for option, example in options.EXAMPLES.items())
 
 
-def test_every_ini_value_has_a_meaning_and_an_example():
+def test_every_ini_value_has_a_meaning_and_an_example() -> None:
     options = making("options")
     found = options.recorded()
     assert all(len(given["help"]) > 10 for given in found.inis.values())
     assert all(options.ini_example(name) for name in found.inis)
 
 
-def test_the_options_are_those_that_pytest_shows(pytester):
+def test_the_options_are_those_that_pytest_shows(pytester: pytest.Pytester) -> None:
     shown = pytester.runpytest("--help").stdout.str()
     assert set(re.findall(r"^ +(--metricbench-[a-z-]+)", shown, re.M)) == set(making("options").recorded().options)
     assert set(re.findall(r"^ +(metricbench_\w+) ", shown, re.M)) >= set(making("options").recorded().inis)
 
 
-def test_every_variable_that_is_read_is_on_the_page():
+def test_every_variable_that_is_read_is_on_the_page() -> None:
     found = set().union(*(variables_read(path) for path in set(PACKAGE.rglob("*.py")) - {IN_A_JOB}))
     assert {"METRICBENCH_HARBOR", "GITHUB_STEP_SUMMARY", "PATH"} <= found
     assert found - set(making("options").ENVIRONMENT) - OF_CHILDREN == set()
@@ -129,7 +131,7 @@ OF_CHILDREN = {"TMPDIR", "PWD", "PYTEST_DEBUG_TEMPROOT", "PYTEST_CURRENT_TEST", 
 """Set for others: the processes of a tested project, or those who look at which test runs."""
 
 
-def variables_read(path):
+def variables_read(path: Path) -> set[str]:
     """The names by which a module looks something up in what is called an environment."""
     source = path.read_text("utf-8")
     if "environ" not in source and "getenv" not in source:
@@ -161,7 +163,7 @@ def variables_read(path):
     return names
 
 
-def assigned(tree):
+def assigned(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in tree.body:
         target = (
             node.target
@@ -174,17 +176,17 @@ def assigned(tree):
             yield target.id, node.value
 
 
-def is_environment(node):
+def is_environment(node: ast.AST) -> bool:
     return ast.unparse(node) in ("os.environ", "environ", "environment", "self._environment")
 
 
-def asks_environment(function):
+def asks_environment(function: ast.expr) -> bool:
     if isinstance(function, ast.Attribute) and function.attr in ("get", "pop", "setdefault"):
         return is_environment(function.value)
     return ast.unparse(function) in ("os.getenv", "getenv")
 
 
-def test_the_exit_statuses_are_all_told(scripts):
+def test_the_exit_statuses_are_all_told(scripts: Path) -> None:
     table = (scripts / "usage.md").read_text("utf-8").partition("## Exit status")[2].partition("\n## ")[0]
     told = {int(number) for number in re.findall(r"^\| (\d+) \|", table, re.M)}
     own = {
@@ -202,14 +204,14 @@ def test_the_exit_statuses_are_all_told(scripts):
 # ---------------------------------------------------------------- hooks and names
 
 
-def test_every_hook_has_an_example():
+def test_every_hook_has_an_example() -> None:
     for name, hook in making("hooks").hooks().items():
         assert "Example" in hook.__doc__, name
         assert f"## `{name}`" in making("hooks").page()
     assert len(making("hooks").hooks()) >= 4
 
 
-def test_every_public_name_is_told_once():
+def test_every_public_name_is_told_once() -> None:
     api = making("api")
     told = [name for _, names in api.CHAPTERS for name in names]
     assert sorted(told) == sorted(pytest_metricbench.__all__), "name it in CHAPTERS of docs/making/api.py"
@@ -223,7 +225,7 @@ def test_every_public_name_is_told_once():
 # ---------------------------------------------------------------- the summary
 
 
-def test_every_field_of_a_summary_has_an_example():
+def test_every_field_of_a_summary_has_an_example() -> None:
     fields = making("fields")
     kept = json.loads(fields.KEPT.read_text("utf-8"))
     told = {f"{model}.{name}" for model, (_, rows) in fields.meanings().items() for name in rows}
@@ -234,7 +236,7 @@ def test_every_field_of_a_summary_has_an_example():
 
 
 @pytest.mark.benchmark
-def test_the_examples_of_a_summary_are_of_its_experiment():
+def test_the_examples_of_a_summary_are_of_its_experiment() -> None:
     fields = making("fields")
     found = fields.examples_of_a_run()
     kept = json.loads(fields.KEPT.read_text("utf-8"))

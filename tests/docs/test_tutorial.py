@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import block_lab
 import pytest
-from block_lab import ROOT, Block
 
 from pytest_metricbench.suite.patches import parse_patch
+from tests.docs import block_lab
+from tests.docs.block_lab import ROOT, Block
 
 PAGE = "docs/tutorial.md"
 TRIAL, TIME = re.compile(r"\b[0-9a-f]{32}\b"), re.compile(r"\d+(\.\d+)? s\b|in [\d.]+s.*$")
@@ -29,14 +29,14 @@ def wanted(text: str) -> list[str]:
     return [line for line in lines if line and line != "..."]
 
 
-def test_every_step_is_of_a_kind_that_is_gone_through():
+def test_every_step_is_of_a_kind_that_is_gone_through() -> None:
     kinds = [block.language for block in steps()]
     assert set(kinds) == {"sh", "text", "diff"}
     assert kinds.count("text") >= 8
     assert kinds[0] == "sh"
 
 
-def test_the_change_fits_the_verifier(tmp_path):
+def test_the_change_fits_the_verifier(tmp_path: Path) -> None:
     (diff,) = [block.text for block in steps() if block.language == "diff"]
     shutil.copy(ROOT / "examples/support_agent/verify.py", tmp_path)
     change(diff, tmp_path)
@@ -51,7 +51,7 @@ def change(diff: str, folder: Path) -> None:
 
 
 @pytest.mark.benchmark
-def test_the_tutorial(tmp_path):
+def test_the_tutorial(tmp_path: Path) -> None:
     """Minutes: a thousand attempts, and their scores twice."""
     (tmp_path / "examples").mkdir()
     ours = shutil.ignore_patterns(".metricbench", "__pycache__")

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from durability_lab import Lab
+
+from tests.durability.durability_lab import Lab
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from durability_lab import Lab, no_fault
 
 from pytest_metricbench import analyze, load_experiment, open_store
 from pytest_metricbench.analysis.summary_json import summary_to_json
+from tests.durability.durability_lab import Lab, no_fault
 
 ATTEMPTS = 24
 ONLY = "--metricbench-cached-only"

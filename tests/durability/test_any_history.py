@@ -14,10 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from pytest_metricbench import load_experiment
 from pytest_metricbench.bases import Role, Runner
-from pytest_metricbench.bench import Bench
 from pytest_metricbench.contracts import AttemptRequest, Outcome
 from pytest_metricbench.definition.scoring import status
-from pytest_metricbench.runs import ExperimentRun
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.runs import ExperimentRun
 from pytest_metricbench.store.merging import merge_stores
 from pytest_metricbench.store.writing import StoreWriter
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from durability_lab import Lab, no_fault
 
 from pytest_metricbench import load_experiment, open_store
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.stages import gather
 from pytest_metricbench.store.journal import StoreError
+from tests.durability.durability_lab import Lab, no_fault
 
 DEFINITION = {"case": {"tasks": [{"id": "t1"}, {"id": "t2"}], "mutants": [{"id": "m1"}], "subsets": []}, "attempts": 1}
 JOURNALS = ("attempts.jsonl", "coverage.jsonl")

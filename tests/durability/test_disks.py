@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from durability_lab import AGENT, Lab, no_fault
+
+from tests.durability.durability_lab import AGENT, Lab, no_fault
 
 pytestmark = pytest.mark.slow
 ATTEMPTS = 24

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from durability_lab import AGENT, Lab, no_fault
 
 from pytest_metricbench import analyze, load_experiment, open_store
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.records import seal
+from tests.durability.durability_lab import AGENT, Lab, no_fault
 
 DEFINITION: dict[str, Any] = {
     "case": {"tasks": [{"id": "t1"}, {"id": "t2"}], "mutants": [{"id": "m1"}], "subsets": []},

@@ -4,11 +4,13 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from durability_lab import Lab, no_fault
+
+from tests.durability.durability_lab import Lab, no_fault
 
 pytestmark = pytest.mark.slow
 
@@ -40,11 +42,21 @@ def kill_at(lab: Lab, point: int, workers: int, kill: Callable[[int], object]) -
     lab.kill_when(process, lambda: written(lab) >= point, kill)
 
 
+def works_in(folder: Path) -> list[str]:
+    """The processes that have their place in a folder or below it; dead ones have none."""
+    places = {}
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with suppress(OSError):  # ended, or somebody else's
+            places[link.parent.name] = link.readlink()
+    return [pid for pid, place in places.items() if place.is_relative_to(folder)]
+
+
 def settle(lab: Lab) -> None:
-    """Wait until no agent of a killed run is left that could still note an execution."""
-    seen = -1
-    while seen != (seen := lab.noted().total()):
-        time.sleep(0.15)
+    """Wait until no worker and no agent of a killed run is left that could still note an execution."""
+    deadline = time.monotonic() + 60
+    while left := works_in(lab.path):
+        assert time.monotonic() < deadline, f"still there: {left}"
+        time.sleep(0.02)
 
 
 def goes_on(lab: Lab, undisturbed: Any, workers: int) -> None:

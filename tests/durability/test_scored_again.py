@@ -6,7 +6,8 @@ import signal
 from typing import Any
 
 import pytest
-from durability_lab import AGENT, VERIFIER, Lab, key, no_fault
+
+from tests.durability.durability_lab import AGENT, VERIFIER, Lab, key, no_fault
 
 ATTEMPTS = 24
 SCORED = 22

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from durability_lab import VERIFIER, Lab, no_fault
+
+from tests.durability.durability_lab import VERIFIER, Lab, no_fault
 
 ATTEMPTS = 24
 MERGE = "--metricbench-merge"
@@ -158,7 +159,7 @@ def test_two_answers_to_one_coverage_request_conflict(lab: Lab) -> None:
     assert {line["value"] for line in lab.lines("coverage.jsonl")} == {0.5}
 
 
-CRAWLING = """
+STOPPING = """
 import sys, time
 from pathlib import Path
 from pytest_metricbench.store import merging
@@ -166,19 +167,21 @@ from pytest_metricbench.store.writing import StoreWriter
 
 copy = merging.copy_file
 
-def slowly(source, target):
+point, into, *stores = sys.argv[1:]
+journal = Path(into, "attempts.jsonl")
+
+def stops_at_the_point(source, target):
     copy(source, target)
     content = target.read_bytes()
-    if content:  # as far as a copy comes that is killed in the middle
+    merged = journal.read_bytes().count(b"\\n") if journal.exists() else 0
+    if content and merged >= int(point):  # as far as a copy comes that is killed in the middle
         target.write_bytes(content[:-1])
         Path("half").touch()
-        time.sleep(0.05)
-        Path("half").unlink()
-        target.write_bytes(content)
+        time.sleep(60)
 
-merging.copy_file = slowly
-writer = StoreWriter(Path(sys.argv[1]))
-merging.merge_stores(writer, [Path(store) for store in sys.argv[2:]])
+merging.copy_file = stops_at_the_point
+writer = StoreWriter(Path(into))
+merging.merge_stores(writer, [Path(store) for store in stores])
 """
 
 
@@ -188,13 +191,14 @@ def test_a_merge_that_was_killed_can_be_made_again(lab: Lab, point: int) -> None
     machines = sharded(lab, 2)
     lab.make()
     (lab.path / ".metricbench/lab").mkdir(parents=True)
-    script = lab.write("crawl.py", CRAWLING)
+    script = lab.write("stop.py", STOPPING)
     process = subprocess.Popen(
-        [sys.executable, str(script), str(lab.store), *stores(machines)], cwd=lab.path, start_new_session=True
+        [sys.executable, str(script), str(point), str(lab.store), *stores(machines)],
+        cwd=lab.path,
+        start_new_session=True,
     )
-    half = lab.path / "half"
-    lab.kill_when(process, lambda: lab.count() >= point and half.exists(), lambda pid: os.kill(pid, signal.SIGKILL))
-    assert lab.count() < ATTEMPTS
+    lab.kill_when(process, (lab.path / "half").exists, lambda pid: os.kill(pid, signal.SIGKILL))
+    assert point <= lab.count() < ATTEMPTS
     ended = lab.run_here(MERGE, *stores(machines))
     assert ended.status == 0, ended
     assert lab.noted().total() == 0

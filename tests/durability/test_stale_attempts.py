@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from durability_lab import AGENT, TASKS, Lab, key
+
+from tests.durability.durability_lab import AGENT, TASKS, Lab, key
 
 CASE: dict[str, Any] = {
     "inputs": ["policy.md"],

@@ -8,14 +8,14 @@ import zlib
 from pathlib import Path
 
 import pytest
-from durability_lab import Lab
 
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from tests.durability.durability_lab import Lab
 
 PAGE = Path(__file__).parents[2] / "docs" / "store.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 SHELL = re.findall(r"^```sh\n(.*?)^```", TEXT, re.S | re.M)
-(PYTHON,) = re.findall(r"^```python\n(.*?)^```", TEXT, re.S | re.M)
+WITH_PANDAS, WITH_OPEN_STORE = re.findall(r"^```python\n(.*?)^```", TEXT, re.S | re.M)
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +80,17 @@ def test_commands(store: Path, number: int) -> None:
 def test_pandas(store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(store)
-    exec(compile(PYTHON, str(PAGE), "exec"), {})
+    exec(compile(WITH_PANDAS, str(PAGE), "exec"), {})
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["variant", "baseline", "m1", "m2"] in lines
     assert ["t2", "1.0", "0.0", "1.0"] in lines
     assert ["t3", "1.0", "1.0", "NaN"] in lines
+
+
+def test_open_store(store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(store)
+    exec(compile(WITH_OPEN_STORE, str(PAGE), "exec"), {})
+    *died, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in died[::2]] == [["m2", "t3"]] * 2
+    assert all(line.startswith("its files: ") and line.endswith(" as they were") for line in died[1::2])
+    assert re.fullmatch(r"\d+\.\d s of agents and verifiers", last)

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
-from executors_lab import Lab
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
 import pytest_metricbench.executors.threads
-import pytest_metricbench.opening
-import pytest_metricbench.scheduling
-import pytest_metricbench.session  # noqa: F401
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.scheduling
+import pytest_metricbench.pytest_side.session  # noqa: F401
+from tests.executors.executors_lab import Lab
 
 
 @pytest.fixture

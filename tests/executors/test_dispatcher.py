@@ -10,15 +10,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_metricbench.ahead import Planned
-from pytest_metricbench.attempts import Performed
 from pytest_metricbench.contracts import AttemptKey, CoverageRecord
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.executors.base import Completed, Executor, ExecutorError
 from pytest_metricbench.executors.dispatcher import AT_ONCE, Dispatcher
-from pytest_metricbench.measuring import PlannedRequest
 from pytest_metricbench.runners import BUILTIN
-from pytest_metricbench.runs import Bench
+from pytest_metricbench.running.ahead import Planned
+from pytest_metricbench.running.attempts import Performed
+from pytest_metricbench.running.coverage_plan import PlannedRequest
+from pytest_metricbench.running.runs import Bench
 
 
 class Shuffling(Executor):

@@ -3,7 +3,6 @@
 import resource
 
 import pytest
-from executors_lab import Lab
 
 from pytest_metricbench.executor_settings import (
     ExecutorTextError,
@@ -11,6 +10,7 @@ from pytest_metricbench.executor_settings import (
     ThreadsSettings,
     settings_of_text,
 )
+from tests.executors.executors_lab import Lab
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import signal
 import time
 
 import pytest
-from executors_lab import Lab, lives, wait_until
+
+from tests.executors.executors_lab import Lab, lives, wait_until
 
 pytestmark = pytest.mark.benchmark
 

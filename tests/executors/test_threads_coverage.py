@@ -4,7 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from executors_lab import Lab, comparable
+
+from tests.executors.executors_lab import Lab, comparable
 
 COVERAGE = [{"id": "goals", "kind": "python", "measure": "agent:measure"}]
 WAITING = """\

@@ -4,7 +4,8 @@ import os
 import signal
 
 import pytest
-from executors_lab import Lab, lives, wait_until
+
+from tests.executors.executors_lab import Lab, lives, wait_until
 
 pytestmark = pytest.mark.slow
 

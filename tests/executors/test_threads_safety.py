@@ -10,10 +10,8 @@ from typing import Any, TypeAlias
 
 import pytest
 import yaml
-from executors_lab import lives, wait_until
 
 from pytest_metricbench import process_groups
-from pytest_metricbench.ahead import Planned
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.budget import Allowance, Budget
 from pytest_metricbench.deadlines import DeadlineExceededError, call_within
@@ -24,7 +22,9 @@ from pytest_metricbench.executors.threads import ThreadsExecutor
 from pytest_metricbench.process_groups import STOPPING, StoppedError
 from pytest_metricbench.processes import run_process
 from pytest_metricbench.runners import BUILTIN
-from pytest_metricbench.runs import Bench
+from pytest_metricbench.running.ahead import Planned
+from pytest_metricbench.running.runs import Bench
+from tests.executors.executors_lab import lives, wait_until
 
 THREADS = 16
 Begin: TypeAlias = Callable[[Callable[[], Any]], tuple[list[Any], threading.Event]]

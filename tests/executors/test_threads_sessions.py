@@ -8,7 +8,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import yaml
-from executors_lab import Lab, comparable
+
+from tests.executors.executors_lab import Lab, comparable
 
 KNOWN_ANSWERS = Path(__file__).parents[1] / "known_answers"
 

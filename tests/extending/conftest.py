@@ -3,8 +3,8 @@
 import pytest
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.opening
-import pytest_metricbench.session  # noqa: F401
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.session  # noqa: F401
 
 
 @pytest.fixture

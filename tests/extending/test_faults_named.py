@@ -86,8 +86,8 @@ def test_the_other_hooks(folder: pytest.Pytester, hook: str, given: str, said: s
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("pytest_metricbench_runner", "did you mean pytest_metricbench_runners?"),
-        ("pytest_metricbench_coverage", "did you mean pytest_metricbench_coverage_systems?"),
+        ("pytest_metricbench_runner", "did you mean 'pytest_metricbench_runners'?"),
+        ("pytest_metricbench_coverage", "did you mean 'pytest_metricbench_coverage_systems'?"),
         ("pytest_metricbench_zzzzzzzzzzzzzzzzzzzz", "the hooks are pytest_metricbench_runners, *"),
     ],
 )
@@ -125,6 +125,29 @@ def test_a_module_of_a_similar_name_is_no_hook(folder: pytest.Pytester) -> None:
 )
 def test_a_class_that_is_none(folder: pytest.Pytester, change: tuple[str, str], said: str) -> None:
     assert refused(folder, RUNNER.replace(*change)) == said
+
+
+def test_two_conftests_that_give_one_kind_are_both_named(folder: pytest.Pytester) -> None:
+    folder.makeconftest(RUNNER)
+    deep = folder.mkdir("deep")
+    (deep / "conftest.py").write_text(RUNNER, encoding="utf-8")
+    (deep / "experiment.yml").write_text(EXPERIMENT, encoding="utf-8")
+    result = folder.runpytest_inprocess("deep/experiment.yml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    taken = "which is taken by conftest.Mine of deep/conftest.py; rename one"
+    result.stderr.fnmatch_lines([f"ERROR: metricbench: {HOOK} gave Mine the kind 'mine', {taken}"])
+
+
+def test_in_a_file_that_is_found_in_a_folder_it_is_an_error_of_that_file_without_a_traceback(
+    folder: pytest.Pytester,
+) -> None:
+    folder.makefile(".yml", experiment=EXPERIMENT)
+    folder.makeconftest("def pytest_metricbench_runners():\n    return [int]\n")
+    result = folder.runpytest_inprocess(".", "-p", "no:sugar")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    at = next(number for number, line in enumerate(result.outlines) if "ERROR collecting experiment.yml" in line)
+    assert result.outlines[at + 1] == f"metricbench: {HOOK} gave <class 'int'>; a subclass of Runner is expected"
+    assert result.outlines[at + 2].startswith("====")
 
 
 @pytest.mark.parametrize(

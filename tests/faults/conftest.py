@@ -1,5 +1,5 @@
 """The fixture of sessions that go wrong."""
 
-from session_lab import lab
+from tests.faults.session_lab import lab
 
 __all__ = ["lab"]

@@ -14,9 +14,9 @@ from typing import Any, Final
 import pytest
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.opening
-import pytest_metricbench.scheduling
-import pytest_metricbench.session  # noqa: F401
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.scheduling
+import pytest_metricbench.pytest_side.session  # noqa: F401
 
 NEIGHBOURS: Final = {
     "randomly": ("randomly",),

@@ -1,7 +1,8 @@
 """Agents and verifiers in this process that end it, or try to: the session is not theirs."""
 
 import pytest
-from session_lab import Lab, no_fault, words
+
+from tests.faults.session_lab import Lab, no_fault, words
 
 AGENT = """
 import asyncio, os, signal, sys, threading, time

@@ -1,7 +1,8 @@
 """A worker that dies in the middle of an attempt: that attempt is unmeasured, and nothing else is lost."""
 
 import pytest
-from session_lab import Lab, no_fault, words
+
+from tests.faults.session_lab import Lab, no_fault, words
 
 pytestmark = pytest.mark.slow
 

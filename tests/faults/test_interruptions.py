@@ -5,7 +5,8 @@ import signal
 from typing import Any
 
 import pytest
-from session_lab import Lab, Running, alive, no_fault, wait_until
+
+from tests.faults.session_lab import Lab, Running, alive, no_fault, wait_until
 
 pytestmark = pytest.mark.slow
 

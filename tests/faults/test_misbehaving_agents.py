@@ -5,7 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-from session_lab import Lab, alive, no_fault
+
+from tests.faults.session_lab import Lab, alive, no_fault
 
 AGENT = r"""
 import json, os, signal, socket, subprocess, sys, time

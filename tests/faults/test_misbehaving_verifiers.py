@@ -3,7 +3,8 @@
 import math
 
 import pytest
-from session_lab import Lab, no_fault, words
+
+from tests.faults.session_lab import Lab, no_fault, words
 
 AGENT = """
 import json

@@ -1,7 +1,8 @@
 """What arrives from a worker and cannot be read is a missing attempt, and never a fault of the session."""
 
 import pytest
-from session_lab import Lab, no_fault
+
+from tests.faults.session_lab import Lab, no_fault
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from session_lab import Lab, no_fault, wait_until
+
+from tests.faults.session_lab import Lab, no_fault, wait_until
 
 AGENT = "def act(request):\n    return 1.0\n"
 WAITING = """

@@ -3,7 +3,8 @@
 import threading
 
 import pytest
-from session_lab import Lab, no_fault
+
+from tests.faults.session_lab import Lab, no_fault
 
 AGENT = "def act(request):\n    return 1.0\n"
 

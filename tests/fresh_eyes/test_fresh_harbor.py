@@ -132,7 +132,7 @@ def test_a_misspelt_exception_would_change_nothing_without_a_word(tmp_path: Path
     with pytest.raises(ValidationError) as caught:
         runner_in(tmp_path, harbor=sys.executable, outcomes={"AgentTimeoutEror": "died"})
     assert caught.value.errors()[0]["msg"] == (
-        "no exception of Harbor's is called 'AgentTimeoutEror'; did you mean AgentTimeoutError?"
+        "no exception of Harbor's is called 'AgentTimeoutEror'; did you mean 'AgentTimeoutError'?"
     )
     own = dict.fromkeys(("ImportError", "TimeoutError", "MyOwnError", "BadRequest", "APIError"), "died")
     assert runner_in(tmp_path, harbor=sys.executable, outcomes=own).outcomes == own

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 SCRIPT = 'if grep -q must "$1"; then r=1; else r=0; fi\nprintf \'{"scores": {"reward": %s}}\' "$r" > response.json\n'
 EXPERIMENT = """\
 metricbench: 1
@@ -14,7 +16,7 @@ cases:
 """
 
 
-def test_an_argument_that_names_a_changed_file_becomes_the_changed_one(pytester):
+def test_an_argument_that_names_a_changed_file_becomes_the_changed_one(pytester: pytest.Pytester) -> None:
     (pytester.path / "prompts").mkdir()
     (pytester.path / "prompts/policy.md").write_bytes(b"You must ask.\r\nBe kind.\r\n")
     (pytester.path / "run.sh").write_text(SCRIPT)

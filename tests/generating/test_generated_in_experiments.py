@@ -1,39 +1,42 @@
 """``mutants: {generate: ...}`` in an experiment: what is loaded, what the lock holds, what is told when it is wrong."""
 
-from typing import ClassVar, Literal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
 import pytest
 import yaml
-from generating_lab import POLICY, BareRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_metricbench.definition.experiment import Note
+from pytest_metricbench.contracts import CaseRef
+from pytest_metricbench.definition.experiment import Experiment, Note, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.lock import _block, _holds_lines
 from pytest_metricbench.definition.problems import DefinitionError
-from pytest_metricbench.generating.base import Generator, Makers, Proposal, TextChange, TextOperator
+from pytest_metricbench.generating.base import Context, Generator, Makers, Proposal, TextChange, TextOperator
 from pytest_metricbench.generating.builtin import MakerError, known_makers
 from pytest_metricbench.origins import origin_of
 from pytest_metricbench.sources import CaseSource
+from tests.generating.generating_lab import POLICY, BareRunner, Bench
 
 ORIGINS = ", ".join(sorted(known_makers().generators))
 TEXT = "generate: {from: text, files: [policy.md], operators: [drop-sentence, swap-numbers]}"
 
 
-def ids(experiment):
+def ids(experiment: Experiment) -> list[str]:
     return [variant.id for variant in experiment.cases[0].variants]
 
 
-def variant(experiment, name):
+def variant(experiment: Experiment, name: str) -> Variant:
     return next(variant for variant in experiment.cases[0].variants if variant.id == name)
 
 
 # ---------------------------------------------------------------- what is loaded
 
 
-def test_mutants_carry_the_whole_changed_text_beside_the_baselines_params(bench):
+def test_mutants_carry_the_whole_changed_text_beside_the_baselines_params(bench: Bench) -> None:
     experiment = bench.load(TEXT, baseline="{model: m}")
     assert (
         ids(experiment)
@@ -54,14 +57,14 @@ def test_mutants_carry_the_whole_changed_text_beside_the_baselines_params(bench)
     assert variant(experiment, "baseline").params == {"model": "m"}
 
 
-def test_the_same_comes_from_the_lock_and_without_it(bench):
+def test_the_same_comes_from_the_lock_and_without_it(bench: Bench) -> None:
     anew = bench.locked(TEXT)
     kept = bench.load()
     assert kept.cases[0].variants == anew.cases[0].variants
     assert kept.lock.text == anew.lock.text
 
 
-def test_listed_mutants_stand_in_front_and_say_more_about_generated_ones(bench):
+def test_listed_mutants_stand_in_front_and_say_more_about_generated_ones(bench: Bench) -> None:
     listed = (
         TEXT + "\nlisted:\n  - {id: by-hand, params: {x: 1}}\n"
         "  - {id: swap-numbers-30-and-500, equivalent: nobody cares, tags: [known]}"
@@ -74,7 +77,7 @@ def test_listed_mutants_stand_in_front_and_say_more_about_generated_ones(bench):
     assert "500" in known.params["files"]["policy.md"]
 
 
-def test_several_generators_and_notes(bench):
+def test_several_generators_and_notes(bench: Bench) -> None:
     several = (
         "generate:\n  - {from: text, files: [policy.md], sample: 2, seed: 4}\n"
         "  - {from: params, operators: [zero-param, remove-param]}"
@@ -87,7 +90,7 @@ def test_several_generators_and_notes(bench):
     assert left == Note("generated mutants left out of the sample", 11)
 
 
-def test_params_texts_can_be_damaged_too(bench):
+def test_params_texts_can_be_damaged_too(bench: Bench) -> None:
     experiment = bench.load(
         "generate: {from: text, params: [prompt.system], operators: [weaken-modal]}",
         baseline='{prompt: {system: "You must ask. Never shout.\\n", other: 1}}',
@@ -100,7 +103,7 @@ def test_params_texts_can_be_damaged_too(bench):
     ]
 
 
-def test_a_merging_runner_gets_whole_mutants(bench):
+def test_a_merging_runner_gets_whole_mutants(bench: Bench) -> None:
     experiment = bench.locked(
         "generate: [{from: params}, {from: tools, names: [a]}]",
         runner="merging",
@@ -117,8 +120,8 @@ def test_a_merging_runner_gets_whole_mutants(bench):
 # ---------------------------------------------------------------- inputs and fingerprints
 
 
-def test_a_changed_file_is_an_input_of_the_case_and_part_of_every_fingerprint(bench):
-    def digests(experiment):
+def test_a_changed_file_is_an_input_of_the_case_and_part_of_every_fingerprint(bench: Bench) -> None:
+    def digests(experiment: Experiment) -> dict[str, str]:
         prints = Fingerprints(experiment)
         case = experiment.cases[0]
         return {variant.id: prints.attempt(case, variant, case.tasks[0]) for variant in case.variants}
@@ -132,7 +135,7 @@ def test_a_changed_file_is_an_input_of_the_case_and_part_of_every_fingerprint(be
     assert not {name for name in one if one[name] == other[name]}
 
 
-def test_an_input_that_is_named_already_stands_once(bench):
+def test_an_input_that_is_named_already_stands_once(bench: Bench) -> None:
     path = bench.write(TEXT)
     path.write_text(path.read_text().replace("    tasks:", "    inputs: ['*.md']\n    tasks:"))
     assert [file.name for file in bench.load().cases[0].inputs] == ["policy.md"]
@@ -141,7 +144,7 @@ def test_an_input_that_is_named_already_stands_once(bench):
 # ---------------------------------------------------------------- the lock
 
 
-def test_the_lock_can_be_reviewed(bench):
+def test_the_lock_can_be_reviewed(bench: Bench) -> None:
     experiment = bench.load("generate: {from: text, files: [policy.md], operators: [swap-numbers]}", baseline="{a: 1}")
     digest = yaml.safe_load(experiment.lock.text)["expansions"][0]["files"]["policy.md"]
     assert (
@@ -193,14 +196,14 @@ expansions:
         (lambda bench: (bench.path / "policy.md").unlink(), "the file 'policy.md' does not exist; it would be"),
     ],
 )
-def test_a_lock_that_disagrees_says_what_changed(bench, change, message):
+def test_a_lock_that_disagrees_says_what_changed(bench: Bench, change: Callable[..., Any], message: str) -> None:
     bench.locked(TEXT)
     change(bench)
     (problem,) = bench.problems()
     assert message in problem
 
 
-def test_params_that_changed_make_it_disagree_where_mutants_are_made_of_them(bench):
+def test_params_that_changed_make_it_disagree_where_mutants_are_made_of_them(bench: Bench) -> None:
     bench.locked("generate: {from: params}", baseline="{a: 1}")
     bench.write("generate: {from: params}", baseline="{a: 2}")
     (problem,) = bench.problems()
@@ -208,7 +211,7 @@ def test_params_that_changed_make_it_disagree_where_mutants_are_made_of_them(ben
     assert bench.load(renew_lock=True).cases[0].variants[1].params == {}
 
 
-def test_a_lock_that_was_written_by_hand_is_held_to_the_files(bench):
+def test_a_lock_that_was_written_by_hand_is_held_to_the_files(bench: Bench) -> None:
     bench.locked("generate: {from: text, files: [policy.md], operators: [swap-numbers]}")
     lock = bench.path / "experiment.lock.yml"
     lock.write_text(lock.read_text().replace("-You must identify", "-You should identify"))
@@ -223,7 +226,7 @@ def test_a_lock_that_was_written_by_hand_is_held_to_the_files(bench):
     )
 
 
-def test_a_diff_in_the_lock_leads_to_no_other_file(bench, tmp_path):
+def test_a_diff_in_the_lock_leads_to_no_other_file(bench: Bench, tmp_path: Path) -> None:
     (tmp_path.parent / "secret.txt").write_text("one\n")
     bench.locked("generate: {from: text, files: [policy.md], operators: [swap-numbers]}")
     lock = bench.path / "experiment.lock.yml"
@@ -251,7 +254,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12) | st.lis
         min_size=1,
     )
 )
-def test_texts_of_several_lines_are_read_back_from_a_lock_as_they_were(entry):
+def test_texts_of_several_lines_are_read_back_from_a_lock_as_they_were(entry: dict[str, Any]) -> None:
     if _holds_lines(entry):
         text = "list:\n" + "\n".join(["  - x: 1", *_block(entry, " " * 4)]) + "\n  - end\n"
         assert yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) == {"list": [{"x": 1, **entry}, "end"]}
@@ -353,7 +356,7 @@ def test_texts_of_several_lines_are_read_back_from_a_lock_as_they_were(entry):
         ),
     ],
 )
-def test_bad_input(bench, tmp_path_factory, mutants, problem):
+def test_bad_input(bench: Bench, tmp_path_factory: pytest.TempPathFactory, mutants: str, problem: str) -> None:
     (bench.path / "latin.md").write_bytes(b"good\nb\xe4d\n")
     (bench.path / "big.md").write_text("x\n" * (129 << 10))
     (bench.path / "folder").mkdir()
@@ -365,20 +368,20 @@ def test_bad_input(bench, tmp_path_factory, mutants, problem):
     assert len(told) == 1, told
 
 
-def test_an_id_that_a_listed_mutant_has_is_joined_and_two_listed_ones_are_told(bench):
+def test_an_id_that_a_listed_mutant_has_is_joined_and_two_listed_ones_are_told(bench: Bench) -> None:
     (problem,) = bench.problems(TEXT + "\nlisted: [{id: a}, {id: a}]")
     assert "the mutant 'a' stands twice" in problem
 
 
-def test_recorded_attempts_have_no_generated_mutants(bench):
+def test_recorded_attempts_have_no_generated_mutants(bench: Bench) -> None:
     class Records(CaseSource):
-        def expand(self, folder):
+        def expand(self, folder: Path) -> list[dict[str, Any]]:
             return [{"task": {"id": "a"}}, {"baseline": {"attempts": {"a": 1}}}]
 
     class Recorder(BareRunner):
         kind: Literal["recorder"] = "recorder"
 
-        def case_source(self, case, folder):
+        def case_source(self, case: CaseRef, folder: Path) -> CaseSource:
             return Records()
 
     path = bench.write(TEXT, runner="recorder")
@@ -393,16 +396,16 @@ def test_recorded_attempts_have_no_generated_mutants(bench):
 # ---------------------------------------------------------------- plugins
 
 
-def test_generators_and_operators_of_plugins(bench):
+def test_generators_and_operators_of_plugins(bench: Bench) -> None:
     class Personas(Generator):
         origin: ClassVar[str] = "personas"
         names: list[str]
 
-        def generate(self, context):
+        def generate(self, context: Context) -> Iterator[Proposal]:
             for name in self.names:
                 yield Proposal("persona", name, f"speaks like {name}", params={**context.baseline, "persona": name})
 
-    def shout(text):
+    def shout(text: str) -> Iterator[TextChange]:
         yield TextChange(text.upper(), "everything", "all of it is shouted")
 
     makers = known_makers([[Personas]], [[TextOperator("shout", shout)]])
@@ -414,22 +417,22 @@ def test_generators_and_operators_of_plugins(bench):
     assert variant(experiment, "shout-everything").params["files"]["policy.md"] == POLICY.upper()
 
 
-def test_a_generator_that_fails_is_named(bench):
+def test_a_generator_that_fails_is_named(bench: Bench) -> None:
     class Broken(Generator):
         origin: ClassVar[str] = "broken"
         where: str
 
-        def bound(self, context):
+        def bound(self, context: Context) -> Self:
             if self.where == "bound":
                 raise RuntimeError("boom")
             return self
 
-        def lock_state(self, context):
+        def lock_state(self, context: Context) -> dict[str, Any]:
             if self.where == "state":
                 raise RuntimeError("boom")
             return {}
 
-        def generate(self, context):
+        def generate(self, context: Context) -> Iterator[Proposal]:
             raise RuntimeError("boom")
 
     shown = origin_of(Broken)
@@ -452,9 +455,9 @@ def test_a_generator_that_fails_is_named(bench):
         assert problem.endswith(message)
 
 
-def test_what_is_no_generator_or_has_no_free_name_is_refused():
+def test_what_is_no_generator_or_has_no_free_name_is_refused() -> None:
     class Nameless(Generator):
-        def generate(self, context):
+        def generate(self, context: Context) -> Iterator[Proposal]:
             return []
 
     class Taken(Nameless):

@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -51,7 +52,7 @@ KILLED = {
 
 
 @pytest.fixture
-def shop(pytester, monkeypatch):
+def shop(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     for name, text in (("agent.py", AGENT), ("policy.md", POLICY), ("experiment.yml", EXPERIMENT)):
@@ -59,21 +60,23 @@ def shop(pytester, monkeypatch):
     return pytester
 
 
-def run(shop, *arguments):
+def run(shop: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     """A run in this process, or in one of its own where workers are started."""
     return (shop.runpytest_subprocess if "-n2" in arguments else shop.runpytest_inprocess)("experiment.yml", *arguments)
 
 
-def summary(folder):
+def summary(folder: Path) -> dict[str, Any]:
     return json.loads((folder / ".metricbench/shop/summary.json").read_text())["cases"]["desk"]
 
 
-def killed(case):
+def killed(case: dict[str, Any]) -> dict[str, set[str]]:
     return {mutant: {task for task, cell in row.items() if cell == "killed"} for mutant, row in case["kills"].items()}
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
-def test_generated_and_listed_mutants_are_measured_and_the_lock_is_written_once(shop, workers):
+def test_generated_and_listed_mutants_are_measured_and_the_lock_is_written_once(
+    shop: pytest.Pytester, workers: list[str]
+) -> None:
     result = run(shop, *workers)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*note: wrote *experiment.lock.yml: review it and commit it*"])
@@ -86,7 +89,9 @@ def test_generated_and_listed_mutants_are_measured_and_the_lock_is_written_once(
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
-def test_a_prompt_that_changed_makes_the_lock_disagree_until_it_is_renewed(shop, workers):
+def test_a_prompt_that_changed_makes_the_lock_disagree_until_it_is_renewed(
+    shop: pytest.Pytester, workers: list[str]
+) -> None:
     assert run(shop, *workers).ret == 0
     (shop.path / "policy.md").write_text(POLICY + "- Be kind.\n")
     result = run(shop, *workers)
@@ -104,7 +109,7 @@ def test_a_prompt_that_changed_makes_the_lock_disagree_until_it_is_renewed(shop,
     assert set(killed(summary(shop.path))) == {*KILLED, "drop-rule-be-kind"}
 
 
-def test_operators_are_tags_to_select_by(shop):
+def test_operators_are_tags_to_select_by(shop: pytest.Pytester) -> None:
     result = shop.runpytest_subprocess(
         "experiment.yml", "--collect-only", "-q", "-m", "swap-numbers", "--strict-markers"
     )
@@ -136,7 +141,7 @@ def pytest_metricbench_text_operators():
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
-def test_generators_and_operators_of_a_conftest(shop, workers):
+def test_generators_and_operators_of_a_conftest(shop: pytest.Pytester, workers: list[str]) -> None:
     (shop.path / "conftest.py").write_text(HOOKS)
     path = shop.path / "experiment.yml"
     several = "generate: [{from: personas, names: [a pirate]}, {from: text, files: [policy.md], operators: [shout]}]"
@@ -151,7 +156,7 @@ def test_generators_and_operators_of_a_conftest(shop, workers):
     }
 
 
-def test_a_hook_that_gives_no_generator_is_told(shop):
+def test_a_hook_that_gives_no_generator_is_told(shop: pytest.Pytester) -> None:
     (shop.path / "conftest.py").write_text("def pytest_metricbench_generators():\n    return [int]\n")
     result = run(shop)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -162,7 +167,7 @@ def test_a_hook_that_gives_no_generator_is_told(shop):
 # ---------------------------------------------------------------- the example
 
 
-def test_the_functions_for_scripts_know_the_built_in_generators():
+def test_the_functions_for_scripts_know_the_built_in_generators() -> None:
     experiment = load_experiment(ROOT / "examples/support_agent/generated.experiment.yml")
     (case,) = experiment.cases
     variants = {variant.id: variant for variant in case.variants}
@@ -173,7 +178,7 @@ def test_the_functions_for_scripts_know_the_built_in_generators():
 
 
 @pytest.mark.benchmark
-def test_the_example_is_as_its_page_says(pytester):
+def test_the_example_is_as_its_page_says(pytester: pytest.Pytester) -> None:
     example = pytester.path / "support_agent"
     shutil.copytree(
         ROOT / "examples/support_agent", example, ignore=shutil.ignore_patterns(".metricbench", "__pycache__")

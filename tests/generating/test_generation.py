@@ -2,19 +2,21 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import pytest
-from generating_lab import BareRunner, MergingRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_metricbench.bases import Runner
 from pytest_metricbench.definition.ids import variant_id_problem
 from pytest_metricbench.generating.base import Context, Dropped, Generator, Proposal
 from pytest_metricbench.generating.builtin import known_makers
 from pytest_metricbench.generating.generation import Generation, sampled, slug
 from pytest_metricbench.generating.text import TextGenerator
 from pytest_metricbench.sources import SourceError
+from tests.generating.generating_lab import BareRunner, Bench, MergingRunner
 
 
 class Given(Generator):
@@ -23,31 +25,37 @@ class Given(Generator):
     origin: ClassVar[str] = "given"
     given: list[Any]
 
-    def generate(self, context):
+    def generate(self, context: Context) -> Iterator[Proposal]:
         yield from self.given
 
 
-def generation(bench, *proposals, baseline=None, runner=None, **keys):
+def generation(
+    bench: Bench,
+    *proposals: Proposal,
+    baseline: Mapping[str, Any] | None = None,
+    runner: Runner | None = None,
+    **keys: Any,
+) -> Generation:
     maker = Given.model_construct(given=list(proposals), seed=keys.get("seed", 0), sample=keys.get("sample"))
     return Generation([maker], bench.context(baseline, runner))
 
 
-def mutants(entries):
+def mutants(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [entry for entry in entries if "id" in entry]
 
 
-def notes(entries):
+def notes(entries: Iterable[dict[str, Any]]) -> dict[str, int]:
     return {entry["note"]["text"]: entry["note"]["count"] for entry in entries if "note" in entry}
 
 
-def change(target, text, **more):
+def change(target: str, text: str, **more: Any) -> Proposal:
     return Proposal("op", target, f"{target} changed", files={"policy.md": text}, **more)
 
 
 # ---------------------------------------------------------------- what is dropped
 
 
-def test_what_is_equal_to_the_baseline_or_stands_already_is_dropped_and_counted(bench):
+def test_what_is_equal_to_the_baseline_or_stands_already_is_dropped_and_counted(bench: Bench) -> None:
     policy = (bench.path / "policy.md").read_text()
     entries = generation(
         bench,
@@ -69,7 +77,7 @@ def test_what_is_equal_to_the_baseline_or_stands_already_is_dropped_and_counted(
     }
 
 
-def test_nothing_to_generate_is_told(bench):
+def test_nothing_to_generate_is_told(bench: Bench) -> None:
     with pytest.raises(SourceError) as caught:
         generation(bench, change("same", (bench.path / "policy.md").read_text())).entries()
     assert caught.value.message == "no mutant can be generated (1 generated mutants equal to the baseline: dropped)"
@@ -79,7 +87,7 @@ def test_nothing_to_generate_is_told(bench):
 # ---------------------------------------------------------------- ids
 
 
-def test_ids_say_what_is_changed_and_stay_when_something_else_changes(bench):
+def test_ids_say_what_is_changed_and_stay_when_something_else_changes(bench: Bench) -> None:
     first = change("must identify the customer, always", "x\n")
     twins = [change("twin", "y\n"), change("twin!", "z\n")]
     before = [entry["id"] for entry in mutants(generation(bench, first, *twins).entries())]
@@ -102,13 +110,15 @@ def test_ids_say_what_is_changed_and_stay_when_something_else_changes(bench):
         ("word " * 20, "word-word-word-word-word-word-word"),
     ],
 )
-def test_slugs(text, expected):
+def test_slugs(text: str, expected: str) -> None:
     assert slug(text) == expected
 
 
 @settings(max_examples=100)
 @given(targets=st.lists(st.text(max_size=8) | st.sampled_from(["a", "A", "a-2", ""]), min_size=1, max_size=12))
-def test_ids_are_unique_and_valid_whatever_the_targets(tmp_path_factory, targets):
+def test_ids_are_unique_and_valid_whatever_the_targets(
+    tmp_path_factory: pytest.TempPathFactory, targets: list[str]
+) -> None:
     folder = tmp_path_factory.getbasetemp()
     made = [Proposal("op", target, "d", listed={"n": number}) for number, target in enumerate(targets)]
     maker = Given.model_construct(given=made, seed=0, sample=None)
@@ -121,7 +131,7 @@ def test_ids_are_unique_and_valid_whatever_the_targets(tmp_path_factory, targets
 # ---------------------------------------------------------------- samples
 
 
-def test_a_sample_is_even_over_the_operators_and_keeps_the_order():
+def test_a_sample_is_even_over_the_operators_and_keeps_the_order() -> None:
     ids = [f"{operator}-{number}" for operator, count in (("a", 20), ("b", 3), ("c", 1)) for number in range(count)]
     strata: dict[str, list[int]] = {}
     for number, name in enumerate(ids):
@@ -135,7 +145,7 @@ def test_a_sample_is_even_over_the_operators_and_keeps_the_order():
     assert len(sampled(strata, ids, seed=1, size=1)) == 1
 
 
-def test_what_a_sample_leaves_out_is_counted(bench):
+def test_what_a_sample_leaves_out_is_counted(bench: Bench) -> None:
     proposals = [change(f"t{number}", f"{number}\n") for number in range(5)]
     entries = generation(bench, *proposals, sample=2).entries()
     names = [entry["id"] for entry in mutants(entries)]
@@ -167,7 +177,9 @@ def test_what_a_sample_leaves_out_is_counted(bench):
     seed=st.integers(0, 3),
     sample=st.none() | st.integers(1, 6),
 )
-def test_the_params_of_a_mutant_hold_the_whole_changed_text(tmp_path_factory, lines, ends, seed, sample):
+def test_the_params_of_a_mutant_hold_the_whole_changed_text(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], ends: str, seed: int, sample: int | None
+) -> None:
     folder = tmp_path_factory.mktemp("any")
     text = ends.join(lines)
     (folder / "p.md").write_bytes(text.encode())
@@ -192,7 +204,7 @@ def test_the_params_of_a_mutant_hold_the_whole_changed_text(tmp_path_factory, li
         assert entry["tags"][0] == "generated"
 
 
-def test_listed_params_stand_as_they_are(bench):
+def test_listed_params_stand_as_they_are(bench: Bench) -> None:
     proposal = Proposal("op", "x", "d", listed={"patch": "--- a\n+++ b\n"}, tags=("module-a", "op"))
     assert generation(bench, proposal).entries() == [
         {
@@ -204,7 +216,7 @@ def test_listed_params_stand_as_they_are(bench):
     ]
 
 
-def test_files_of_the_baselines_params_are_kept_beside_the_changed_ones(bench):
+def test_files_of_the_baselines_params_are_kept_beside_the_changed_ones(bench: Bench) -> None:
     made = generation(bench, change("x", "new\n"), baseline={"files": {"other.md": "o"}})
     (entry,) = made.entries()
     assert made.params(entry["diff"]) == {"files": {"other.md": "o", "policy.md": "new\n"}}
@@ -213,7 +225,7 @@ def test_files_of_the_baselines_params_are_kept_beside_the_changed_ones(bench):
         odd.entries()
 
 
-def test_params_that_are_merged_are_listed_so_that_they_come_to_what_was_meant(bench):
+def test_params_that_are_merged_are_listed_so_that_they_come_to_what_was_meant(bench: Bench) -> None:
     baseline = {"model": "m", "kwargs": {"steps": 3, "deep": {"a": 1, "b": 2}}}
     runner = MergingRunner()
     wanted: list[dict[str, Any]] = [
@@ -230,11 +242,11 @@ def test_params_that_are_merged_are_listed_so_that_they_come_to_what_was_meant(b
     assert [runner.inherit(baseline, made.params(entry["diff"])) for entry in mutants(entries)] == wanted
 
 
-def test_what_a_generator_raises_names_it(bench):
+def test_what_a_generator_raises_names_it(bench: Bench) -> None:
     class Broken(Generator):
         origin: ClassVar[str] = "broken"
 
-        def generate(self, context):
+        def generate(self, context: Context) -> Iterator[Proposal]:
             yield change("x", "y\n")
             raise RuntimeError("boom")
 

@@ -1,5 +1,7 @@
 """Diffs of texts and params: they lead from the baseline to the mutant, whatever the two are."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,7 +36,7 @@ PARAMS = st.dictionaries(
 
 @settings(max_examples=300)
 @given(old=TEXTS, new=TEXTS)
-def test_the_diff_of_two_texts_makes_one_of_the_other(old, new):
+def test_the_diff_of_two_texts_makes_one_of_the_other(old: Any, new: Any) -> None:
     diff = unified_diff("a b.md", old, new)
     if old == new:
         assert diff == ""
@@ -46,7 +48,7 @@ def test_the_diff_of_two_texts_makes_one_of_the_other(old, new):
 
 @settings(max_examples=300)
 @given(old=PARAMS, new=PARAMS)
-def test_the_diff_of_two_params_makes_one_of_the_other(old, new):
+def test_the_diff_of_two_params_makes_one_of_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
     diff = params_diff(old, new)
     if params_text(old) == params_text(new):
         assert diff == ""
@@ -57,18 +59,18 @@ def test_the_diff_of_two_params_makes_one_of_the_other(old, new):
     assert repr(params) == repr(new)  # 1, 1.0 and true are three values
 
 
-def test_line_ends_of_the_file_are_kept():
+def test_line_ends_of_the_file_are_kept() -> None:
     diff = unified_diff("p.md", "a\nb\nc\n", "a\nB\nc\n")
     assert changed_texts(diff, {"p.md": "a\r\nb\r\nc\r\n"}.__getitem__, "")[0] == {"p.md": "a\r\nB\r\nc\r\n"}
 
 
-def test_a_diff_that_does_not_fit_is_refused():
+def test_a_diff_that_does_not_fit_is_refused() -> None:
     diff = unified_diff("p.md", "a\nb\n", "a\nc\n")
     with pytest.raises(PatchError, match=r"line 2 of p.md is 'x', the patch expects 'b'"):
         changed_texts(diff, {"p.md": "a\nx\n"}.__getitem__, "")
 
 
-def test_without_positions_a_diff_stays_the_same_when_lines_are_added_above():
+def test_without_positions_a_diff_stays_the_same_when_lines_are_added_above() -> None:
     old, new = "a\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n"
     above = "".join(f"{number}\n" for number in range(9))
     one, other = unified_diff("p", old, new), unified_diff("p", above + old, above + new)

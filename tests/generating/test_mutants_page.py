@@ -22,12 +22,12 @@ cases:
 """
 
 
-def blocks(language):
+def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)
 
 
 @pytest.fixture
-def shown(pytester, monkeypatch):
+def shown(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     case = yaml.safe_load(blocks("yaml")[0])["cases"][0]
     agent, conftest = blocks("python")
@@ -39,12 +39,12 @@ def shown(pytester, monkeypatch):
     return pytester
 
 
-def run(shown, mutants):
+def run(shown: pytest.Pytester, mutants: object) -> pytest.RunResult:
     (shown.path / "experiment.yml").write_text(f"{EXPERIMENT}    mutants: {json.dumps(mutants)}\n")
     return shown.runpytest_subprocess("experiment.yml", "-v")
 
 
-def test_the_experiment_and_the_agent_of_the_page(shown):
+def test_the_experiment_and_the_agent_of_the_page(shown: pytest.Pytester) -> None:
     result = run(shown, shown.mutants)
     assert result.ret == 0, result.stderr.str()
     result.stdout.fnmatch_lines_random(
@@ -58,7 +58,7 @@ def test_the_experiment_and_the_agent_of_the_page(shown):
     )
 
 
-def test_the_operator_and_the_generator_of_the_page(shown):
+def test_the_operator_and_the_generator_of_the_page(shown: pytest.Pytester) -> None:
     text = {"from": "text", "files": ["policy.md"], "operators": ["german-modal"]}
     result = run(shown, {"generate": [{"from": "personas", "names": ["a pirate"]}, text]})
     assert result.ret == 0
@@ -67,7 +67,7 @@ def test_the_operator_and_the_generator_of_the_page(shown):
     )
 
 
-def test_every_generator_key_and_operator_is_told():
+def test_every_generator_key_and_operator_is_told() -> None:
     told = set(re.findall(r"`([a-z-]+)`", PAGE)) | set(re.findall(r"`([a-z]+): ", PAGE))
     assert set(known_makers().operators) - told == set()
     for origin, cls in BUILTIN.items():

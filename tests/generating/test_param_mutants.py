@@ -1,5 +1,8 @@
 """``from: params``."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,15 +11,16 @@ from pytest_metricbench.digests import canonical_json
 from pytest_metricbench.generating.base import Context, Proposal
 from pytest_metricbench.generating.params import ParamsGenerator
 from pytest_metricbench.sources import SourceError
+from tests.generating.generating_lab import Bench
 
 
-def found(bench, baseline, **keys):
+def found(bench: Bench, baseline: Mapping[str, Any], **keys: Any) -> list[tuple[str, Mapping[str, Any]]]:
     context = bench.context(baseline)
     maker = ParamsGenerator(**keys).bound(context)
     return [(proposal.operator, proposal.params) for proposal in maker.generate(context)]
 
 
-def test_every_kind_of_value(bench):
+def test_every_kind_of_value(bench: Bench) -> None:
     baseline = {"steps": 3, "share": 0.25, "careful": True, "word": "a", "none": None, "stops": [1]}
     per_key = {
         "steps": [("zero-param", 0), ("off-by-one", 2), ("off-by-one", 4)],
@@ -33,7 +37,7 @@ def test_every_kind_of_value(bench):
     assert canonical_json(found(bench, baseline)) == canonical_json(expected)
 
 
-def test_below_mappings_and_only_what_is_asked_for(bench):
+def test_below_mappings_and_only_what_is_asked_for(bench: Bench) -> None:
     baseline = {"model": {"top": 1.5, "name": "m"}, "seen": [5]}
     assert found(bench, baseline, only=["model.top", "seen.0"], operators=["zero-param", "remove-param"]) == [
         ("remove-param", {"model": {"name": "m"}, "seen": [5]}),
@@ -50,7 +54,7 @@ def test_below_mappings_and_only_what_is_asked_for(bench):
     ]
 
 
-def test_what_other_generators_fill_is_left(bench):
+def test_what_other_generators_fill_is_left(bench: Bench) -> None:
     assert found(bench, {"files": {"a": "b"}, "tool_faults": {"a": {"delay": 1}}}) == []
 
 
@@ -71,7 +75,9 @@ def test_what_other_generators_fill_is_left(bench):
         max_size=3,
     )
 )
-def test_a_changed_value_is_another_one_and_the_baseline_stays(tmp_path_factory, baseline):
+def test_a_changed_value_is_another_one_and_the_baseline_stays(
+    tmp_path_factory: pytest.TempPathFactory, baseline: dict[str, Any]
+) -> None:
     before = canonical_json(baseline)
     context = Context(tmp_path_factory.getbasetemp(), "c", None, baseline)  # type: ignore[arg-type]
     for proposal in ParamsGenerator().bound(context).generate(context):
@@ -89,7 +95,7 @@ def test_a_changed_value_is_another_one_and_the_baseline_stays(tmp_path_factory,
         ({"a": 1}, {"boundaries": {"b": [1]}}, "the baseline's params have no 'b'", "there are a"),
     ],
 )
-def test_wrong_keys(bench, baseline, keys, message, remedy):
+def test_wrong_keys(bench: Bench, baseline: dict[str, Any], keys: dict[str, Any], message: str, remedy: str) -> None:
     with pytest.raises(SourceError) as caught:
         ParamsGenerator(**keys).bound(bench.context(baseline))
     assert (caught.value.message, caught.value.remedy) == (message, remedy)

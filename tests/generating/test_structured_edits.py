@@ -2,6 +2,8 @@
 
 import copy
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
@@ -28,14 +30,14 @@ tools:
 """
 
 
-def test_a_text_in_yaml_is_put_where_it_stands():
+def test_a_text_in_yaml_is_put_where_it_stands() -> None:
     read = read_structured("tools.yml", YAML)
     assert read.edited([Put(("tools", 1, "name"), 'pay "x"')]) == YAML.replace("'refund'", '"pay \\"x\\""')
     folded = read.edited([Put(("tools", 0, "description"), "")])
     assert folded == YAML.replace(">\n      Look up\n      an order.\n", '""\n')
 
 
-def test_entries_are_taken_out_of_yaml_with_their_lines():
+def test_entries_are_taken_out_of_yaml_with_their_lines() -> None:
     read = read_structured("tools.yml", YAML)
     assert read.edited([Remove(("tools", 1))]) == YAML.partition("  - name: 'refund'")[0]
     assert (
@@ -47,7 +49,7 @@ def test_entries_are_taken_out_of_yaml_with_their_lines():
     assert without == YAML.replace("order_id: {type: string}, ", "").replace("[order_id, deep]", "[deep]")
 
 
-def test_keys_are_renamed_and_json_keeps_its_layout():
+def test_keys_are_renamed_and_json_keeps_its_layout() -> None:
     text = '{\n\t"a": {"x": 1},\n\t"b": [1, {"d": "e"}]\n}\n'
     read = read_structured("t.json", text)
     assert read.edited([Rename(("a",), "z")]) == text.replace('"a"', '"z"')
@@ -55,7 +57,7 @@ def test_keys_are_renamed_and_json_keeps_its_layout():
     assert read_structured("t.json", spaced).edited([Remove(("b", 0))]) == spaced.replace("1, {", "{")
 
 
-def test_what_cannot_be_edited_in_place_is_written_anew():
+def test_what_cannot_be_edited_in_place_is_written_anew() -> None:
     read = read_structured("t.yml", "only:\n  - one\n# end\n")
     assert yaml.safe_load(read.edited([Remove(("only", 0))])) == {"only": []}
     anchored = read_structured("t.yml", "a: &x {k: v}\nb: *x\n")
@@ -71,7 +73,7 @@ VALUES = st.recursive(
 )
 
 
-def paths(value, above=()):
+def paths(value: object, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if isinstance(value, dict):
         found = list(value.items())
     else:
@@ -89,7 +91,9 @@ def paths(value, above=()):
     indent=st.sampled_from([None, 1, 2]),
     name=st.sampled_from(["t.json", "t.yml"]),
 )
-def test_any_edit_of_any_file_comes_to_what_was_meant(value, data, indent, name):
+def test_any_edit_of_any_file_comes_to_what_was_meant(
+    value: dict[str, Any], data: st.DataObject, indent: int | None, name: str
+) -> None:
     if name == "t.json":
         text = json.dumps(value, indent=indent, ensure_ascii=data.draw(st.booleans()))
     else:
@@ -115,13 +119,13 @@ def test_any_edit_of_any_file_comes_to_what_was_meant(value, data, indent, name)
         ("t.yml", "a: [1\nb: 2\n", "line 2 of the file 't.yml' is no YAML: expected ',' or ']', but got ':'"),
     ],
 )
-def test_a_broken_file_is_told_with_its_line(name, text, message):
+def test_a_broken_file_is_told_with_its_line(name: str, text: str, message: str) -> None:
     with pytest.raises(SourceError) as caught:
         read_structured(name, text)
     assert caught.value.message == message
 
 
-def test_aliases_that_multiply_or_bite_their_tail_are_refused():
+def test_aliases_that_multiply_or_bite_their_tail_are_refused() -> None:
     bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
     with pytest.raises(SourceError, match="aliases make more than 100000 values of it"):
         read_structured("t.yml", bomb)

@@ -1,6 +1,7 @@
 """``from: tools`` over the forms that lists of tools have."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 from pytest_metricbench.generating.base import Proposal
 from pytest_metricbench.generating.tools import ToolsGenerator
 from pytest_metricbench.sources import SourceError
+from tests.generating.generating_lab import Bench
 
 
 def schema(*required: str) -> dict[str, Any]:
@@ -43,7 +45,7 @@ DECLARED = [
 ]
 
 
-def proposals(bench, baseline=None, **keys) -> list[Proposal]:
+def proposals(bench: Bench, baseline: Mapping[str, Any] | None = None, **keys: Any) -> list[Proposal]:
     context = bench.context(baseline)
     maker = ToolsGenerator(**keys).bound(context)
     return [found for found in maker.generate(context) if isinstance(found, Proposal)]
@@ -51,7 +53,7 @@ def proposals(bench, baseline=None, **keys) -> list[Proposal]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("where", ["tools.json", "tools.yml", "params"])
-def test_every_form_gives_the_same_damage(bench, form, where):
+def test_every_form_gives_the_same_damage(bench: Bench, form: str, where: str) -> None:
     listed = FORMS[form]
     if where == "params":
         found = proposals(bench, {"tools": listed, "x": 1}, params="tools")
@@ -73,7 +75,7 @@ def test_every_form_gives_the_same_damage(bench, form, where):
     assert texts[7] == one.replace('"id": {"type": "string"}, ', "", 1).replace('["id", "gone"]', '["gone"]')
 
 
-def test_names_alone_can_be_removed_and_renamed(bench):
+def test_names_alone_can_be_removed_and_renamed(bench: Bench) -> None:
     found = proposals(bench, {"tools": ["a", "a_v2"]}, params="tools", operators=["remove-tool", "rename-tool"])
     assert [dict(proposal.params or {})["tools"] for proposal in found] == [
         ["a_v2"],
@@ -83,7 +85,7 @@ def test_names_alone_can_be_removed_and_renamed(bench):
     ]
 
 
-def test_what_a_tool_answers_is_said_in_the_params(bench):
+def test_what_a_tool_answers_is_said_in_the_params(bench: Bench) -> None:
     baseline = {"x": 1, "tool_faults": {"other": {"delay": 1}}}
     found = proposals(bench, baseline, names=["find", "pay"], only=["pay"], delay=2.5)
     faults = [dict(proposal.params or {})["tool_faults"]["pay"] for proposal in found]
@@ -97,7 +99,7 @@ def test_what_a_tool_answers_is_said_in_the_params(bench):
     ]
 
 
-def test_a_list_further_inside_a_file(bench):
+def test_a_list_further_inside_a_file(bench: Bench) -> None:
     (bench.path / "agent.yml").write_text("agents:\n- kit: [a, b]\n")
     found = proposals(bench, file="agent.yml", at="agents.0.kit", operators=["remove-tool"])
     assert [yaml.safe_load(proposal.files["agent.yml"]) for proposal in found] == [
@@ -143,7 +145,7 @@ def test_a_list_further_inside_a_file(bench):
         ),
     ],
 )
-def test_wrong_keys(bench, keys, message, remedy):
+def test_wrong_keys(bench: Bench, keys: dict[str, Any], message: str, remedy: str) -> None:
     (bench.path / "t.yml").write_text("tools: [a]\n")
     with pytest.raises(SourceError) as caught:
         ToolsGenerator(**keys).bound(bench.context({"x": 1}))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
-from harbor_runner_lab import TASK_TOML, copy_example, write_dataset, write_stand_in, write_task
 
 from pytest_metricbench import load_experiment
 from pytest_metricbench.runners.harbor import found as harbor_found
 from pytest_metricbench.runners.harbor.runner import HarborRunner
 from pytest_metricbench.runners.harbor.tasks import HarborTasks
 from pytest_metricbench.runners.harbor.variants import HarborVariant
+from tests.harbor_runner.harbor_runner_lab import TASK_TOML, copy_example, write_dataset, write_stand_in, write_task
 
 OFF = ("randomly", "rerunfailures", "repeat", "timeout", "html", "pytest_cov", "sugar", "hypothesispytest")
 REWARDS = """
@@ -72,7 +72,7 @@ def lab(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return Lab(pytester)
 
 
-def test_a_dataset_is_run(lab):
+def test_a_dataset_is_run(lab: Lab) -> None:
     lab.write()
     ended = lab.run()
     assert ended.ret == 0
@@ -87,7 +87,7 @@ def test_a_dataset_is_run(lab):
     assert '{id: alpha, params: {path: "ds/alpha"}}' in lock
 
 
-def test_a_changed_task_runs_again_and_no_other(lab):
+def test_a_changed_task_runs_again_and_no_other(lab: Lab) -> None:
     lab.write()
     lab.run()
     assert lab.run().parseoutcomes() == {"reused": 12}
@@ -95,7 +95,7 @@ def test_a_changed_task_runs_again_and_no_other(lab):
     assert lab.run().parseoutcomes() == {"reused": 8, "passed": 2, "missed": 2}
 
 
-def test_a_new_task_is_told(lab):
+def test_a_new_task_is_told(lab: Lab) -> None:
     lab.write()
     lab.run()
     write_task(lab.path / "ds" / "gamma")
@@ -125,24 +125,24 @@ def test_a_new_task_is_told(lab):
         ),
     ],
 )
-def test_what_is_wrong_with_a_case(lab, case, message):
+def test_what_is_wrong_with_a_case(lab: Lab, case: dict[str, Any], message: str) -> None:
     lab.write(**case)
     assert message in lab.told()
 
 
-def test_a_broken_task_is_an_error_that_names_it(lab):
+def test_a_broken_task_is_an_error_that_names_it(lab: Lab) -> None:
     lab.write()
     (lab.path / "ds" / "beta" / "task.toml").write_text("[agent\n")
     assert "tasks: ds/beta/task.toml is broken: Expected ']'" in lab.told()
 
 
-def test_no_harbor(lab, monkeypatch):
+def test_no_harbor(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harbor_found, "installed_version", lambda: None)
     lab.write(runner={"harbor": None})
     assert "runner: Harbor " in lab.told()
 
 
-def test_the_example_says_what_to_do_where_there_is_no_harbor(lab, monkeypatch):
+def test_the_example_says_what_to_do_where_there_is_no_harbor(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harbor_found, "installed_version", lambda: None)
     lab.write()
     copy_example(lab.path)
@@ -151,7 +151,7 @@ def test_the_example_says_what_to_do_where_there_is_no_harbor(lab, monkeypatch):
     assert "experiment.yml:14:3: runner: Harbor " in lab.told()
 
 
-def test_a_store_is_read_where_there_is_no_harbor_and_no_dataset(lab, monkeypatch):
+def test_a_store_is_read_where_there_is_no_harbor_and_no_dataset(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.write()
     lab.run()
     lab.executable.unlink()
@@ -162,7 +162,7 @@ def test_a_store_is_read_where_there_is_no_harbor_and_no_dataset(lab, monkeypatc
     assert ended.parseoutcomes() == {"reused": 12}
 
 
-def test_a_kwarg_with_a_slip_is_told_before_anything_runs(lab):
+def test_a_kwarg_with_a_slip_is_told_before_anything_runs(lab: Lab) -> None:
     lab.path.joinpath("toy.py").write_text(
         "from harbor.agents.base import BaseAgent\n\n\nclass Toy(BaseAgent):\n"
         "    def __init__(self, logs_dir, depth=1):\n        pass\n"
@@ -176,7 +176,7 @@ def test_a_kwarg_with_a_slip_is_told_before_anything_runs(lab):
     )
 
 
-def test_rewards_that_differ_between_tasks(lab):
+def test_rewards_that_differ_between_tasks(lab: Lab) -> None:
     body = """
     name = pathlib.Path(config["tasks"][0]["path"]).name
     rewards = {"quality": 0.75} if name == "beta" else {"reward": 1}
@@ -193,7 +193,7 @@ def test_rewards_that_differ_between_tasks(lab):
     assert lab.summary()["counts"]["unmeasured"] == 2
 
 
-def test_rewards_that_are_neither_0_nor_1(lab):
+def test_rewards_that_are_neither_0_nor_1(lab: Lab) -> None:
     write_stand_in(lab.path, 'trial(task_name="t", verifier_result={"rewards": {"reward": 0.5}})')
     lab.write(mutants=[])
     text = (lab.path / "experiment.yml").read_text()
@@ -205,7 +205,7 @@ def test_rewards_that_are_neither_0_nor_1(lab):
     assert lab.summary()["counts"]["missed"] == 6
 
 
-def test_a_score_that_was_named_wrongly_is_put_right_without_running(lab):
+def test_a_score_that_was_named_wrongly_is_put_right_without_running(lab: Lab) -> None:
     write_stand_in(lab.path, 'trial(task_name="t", verifier_result={"rewards": {"quality": 1.0, "style": 0.0}})')
     lab.write(mutants=[])
     text = (lab.path / "experiment.yml").read_text()
@@ -218,7 +218,7 @@ def test_a_score_that_was_named_wrongly_is_put_right_without_running(lab):
 
 
 @pytest.mark.slow
-def test_workers_share_no_folder(lab):
+def test_workers_share_no_folder(lab: Lab) -> None:
     lab.write()
     assert lab.run("-n2").ret == 0
     folders = sorted((lab.path / ".metricbench" / "lab" / "attempts").glob("*/*/*/*"))
@@ -226,7 +226,7 @@ def test_workers_share_no_folder(lab):
     assert len(folders) == len(jobs) == 12
 
 
-def test_the_experiment_on_the_page_is_one(tmp_path, monkeypatch):
+def test_the_experiment_on_the_page_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[2] / "docs" / "harbor.md").read_text("utf-8")
     (tmp_path / "experiment.yml").write_text(re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S)[0])
     write_dataset(tmp_path / "datasets" / "refund", "late")
@@ -241,7 +241,7 @@ def test_the_experiment_on_the_page_is_one(tmp_path, monkeypatch):
     assert lenient.params["env"] == {"MODEL_KEY": "${MODEL_KEY}"}
 
 
-def test_the_docs_table_of_keys_is_whole():
+def test_the_docs_table_of_keys_is_whole() -> None:
     """Every key of the runner, of a variant and of a dataset stands on the page."""
     page = (Path(__file__).parents[2] / "docs" / "harbor.md").read_text("utf-8")
     missing = [

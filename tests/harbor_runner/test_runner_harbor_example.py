@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from harbor_runner_lab import EXAMPLE, copy_example
 
 from pytest_metricbench import load_experiment
+from tests.harbor_runner.harbor_runner_lab import EXAMPLE, copy_example
 
 TASKS = sorted(path.name for path in (EXAMPLE / "datasets" / "ledgers").iterdir())
 
@@ -23,7 +23,7 @@ def reward(task: Path, root: Path) -> str:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_task_takes_its_solution_and_nothing_else(tmp_path, name):
+def test_a_task_takes_its_solution_and_nothing_else(tmp_path: Path, name: str) -> None:
     task = EXAMPLE / "datasets" / "ledgers" / name
     (tmp_path / "app").mkdir()
     assert reward(task, tmp_path) == "0"
@@ -35,7 +35,7 @@ def test_a_task_takes_its_solution_and_nothing_else(tmp_path, name):
 
 
 @pytest.mark.parametrize("file", ["experiment.yml", "with_docker.yml"])
-def test_the_locks_are_current(tmp_path, monkeypatch, file):
+def test_the_locks_are_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     copy_example(tmp_path)
     monkeypatch.setenv("METRICBENCH_HARBOR", "/bin/true")
     experiment = load_experiment(tmp_path / file)
@@ -46,7 +46,7 @@ def test_the_locks_are_current(tmp_path, monkeypatch, file):
     assert len(case.variants) == 8
 
 
-def test_the_page_shows_what_there_is():
+def test_the_page_shows_what_there_is() -> None:
     page = (EXAMPLE / "README.md").read_text("utf-8")
     for name in re.findall(r"\]\(([^):]+)\)", page):
         assert (EXAMPLE / name).exists(), name

@@ -4,13 +4,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from harbor_runner_lab import make_runner
 from pydantic import ValidationError
 
 from pytest_metricbench.bases import Role
 from pytest_metricbench.definition.fields import role_of
 from pytest_metricbench.runners.harbor import found as harbor_found
 from pytest_metricbench.runners.harbor.runner import HarborRunner
+from tests.harbor_runner.harbor_runner_lab import make_runner
 
 
 def refusal(folder: Path, **keys: object) -> str:
@@ -20,7 +20,7 @@ def refusal(folder: Path, **keys: object) -> str:
 
 
 @pytest.fixture
-def no_harbor(monkeypatch):
+def no_harbor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harbor_found, "installed_version", lambda: None)
     monkeypatch.delenv("METRICBENCH_HARBOR", raising=False)
 
@@ -31,19 +31,19 @@ ELSEWHERE = (
 )
 
 
-def test_a_python_that_is_too_old(tmp_path, no_harbor, monkeypatch):
+def test_a_python_that_is_too_old(tmp_path: Path, no_harbor: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 11, 7, "final", 0))
     assert refusal(tmp_path) == f"Harbor needs Python 3.12 or newer, and this is 3.11.7; {ELSEWHERE}"
 
 
-def test_no_harbor(tmp_path, no_harbor, monkeypatch):
+def test_no_harbor(tmp_path: Path, no_harbor: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 12, 1, "final", 0))
     assert refusal(tmp_path) == (
         f"Harbor is not installed in this environment; pip install 'pytest-metricbench[harbor]', or {ELSEWHERE}"
     )
 
 
-def test_the_environment_variable_names_it(tmp_path, no_harbor, monkeypatch):
+def test_the_environment_variable_names_it(tmp_path: Path, no_harbor: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("METRICBENCH_HARBOR", "/bin/true")
     assert make_runner(tmp_path).executable == "/bin/true"
     assert make_runner(tmp_path, harbor="/bin/false").executable == "/bin/false"
@@ -54,7 +54,7 @@ def test_the_environment_variable_names_it(tmp_path, no_harbor, monkeypatch):
     assert refusal(tmp_path).startswith("METRICBENCH_HARBOR is 'bin/harbor', which is not an absolute path")
 
 
-def test_executables_that_are_none(tmp_path):
+def test_executables_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("")
     remedy = "name bin/harbor of the environment that Harbor is installed in"
     assert refusal(tmp_path, harbor="harbor") == (
@@ -66,12 +66,12 @@ def test_executables_that_are_none(tmp_path):
     )
 
 
-def test_a_saved_store_needs_no_harbor(tmp_path, no_harbor):
+def test_a_saved_store_needs_no_harbor(tmp_path: Path, no_harbor: None) -> None:
     assert make_runner(tmp_path, checked=False, harbor="/gone/bin/harbor").harbor == "/gone/bin/harbor"
     assert make_runner(tmp_path, checked=False).kind == "harbor"
 
 
-def test_folders_of_the_python_path(tmp_path):
+def test_folders_of_the_python_path(tmp_path: Path) -> None:
     assert refusal(tmp_path, harbor="/bin/true", python_path=["no"]) == (
         f"the folder 'no' of python_path does not exist; it would be {tmp_path}/no"
     )
@@ -79,12 +79,12 @@ def test_folders_of_the_python_path(tmp_path):
     assert refusal(tmp_path, harbor="/bin/true") == f"{tmp_path}/harbor.py would be taken for Harbor itself; rename it"
 
 
-def test_a_folder_called_harbor_is_none_of_its_own(tmp_path):
+def test_a_folder_called_harbor_is_none_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "harbor").mkdir()
     assert make_runner(tmp_path, harbor="/bin/true").roots == [tmp_path]
 
 
-def test_an_environment_is_named_shortly_or_described(tmp_path):
+def test_an_environment_is_named_shortly_or_described(tmp_path: Path) -> None:
     short = make_runner(tmp_path, harbor="/bin/true", environment="podman")
     assert short.environment.type == "podman"
     assert short == make_runner(tmp_path, harbor="/bin/true", environment={"type": "podman"})
@@ -93,7 +93,7 @@ def test_an_environment_is_named_shortly_or_described(tmp_path):
     assert caught.value.errors()[0]["loc"] == ("environment", "typ")
 
 
-def test_which_digest_a_key_belongs_to():
+def test_which_digest_a_key_belongs_to() -> None:
     by_role = {role: set() for role in Role}
     for name, field in HarborRunner.model_fields.items():
         by_role[role_of(field)].add(name)
@@ -104,6 +104,6 @@ def test_which_digest_a_key_belongs_to():
     }
 
 
-def test_the_limit_of_a_trial_is_kept_with_those_that_died_of_it(tmp_path):
+def test_the_limit_of_a_trial_is_kept_with_those_that_died_of_it(tmp_path: Path) -> None:
     assert make_runner(tmp_path, harbor="/bin/true", timeout=5).time_limit == 5
     assert make_runner(tmp_path, harbor="/bin/true").time_limit is None

@@ -6,13 +6,23 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from harbor_runner_lab import left, make_runner, request_for, run, seen, write_dataset, write_stand_in, write_task
 
 from pytest_metricbench import processes
 from pytest_metricbench.contracts import Outcome
 from pytest_metricbench.runners.harbor import runner as harbor_runner
+from tests.harbor_runner.harbor_runner_lab import (
+    left,
+    make_runner,
+    request_for,
+    run,
+    seen,
+    write_dataset,
+    write_stand_in,
+    write_task,
+)
 
 VARIANT = {"agent": "oracle"}
 
@@ -26,7 +36,7 @@ def outcome(folder: Path, body: str, variant: dict[str, object] | None = None, *
 # ---------------------------------------------------------------- what it is told
 
 
-def test_the_job_is_one_trial_of_the_variant_on_the_task(tmp_path):
+def test_the_job_is_one_trial_of_the_variant_on_the_task(tmp_path: Path) -> None:
     (tmp_path / "mcp.json").write_text('{"mcpServers": {"shop": {"command": "shop"}}}')
     variant = {
         "agent": "toy:Agent",
@@ -110,7 +120,7 @@ def test_the_job_is_one_trial_of_the_variant_on_the_task(tmp_path):
     }
 
 
-def test_what_is_not_set_is_not_told(tmp_path):
+def test_what_is_not_set_is_not_told(tmp_path: Path) -> None:
     outcome(tmp_path, "trial()")
     told = seen(tmp_path)["config"]
     assert told["agents"] == [{"name": "oracle"}]
@@ -121,7 +131,7 @@ def test_what_is_not_set_is_not_told(tmp_path):
     }
 
 
-def test_the_environment_is_clean_and_telemetry_is_off(tmp_path, monkeypatch):
+def test_the_environment_is_clean_and_telemetry_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_SECRET", "hidden")
     monkeypatch.setenv("DOCKER_HOST", "unix:///docker")
     (tmp_path / "src").mkdir()
@@ -139,7 +149,7 @@ def test_the_environment_is_clean_and_telemetry_is_off(tmp_path, monkeypatch):
     assert not [name for name in env if name.startswith("PYTEST")]
 
 
-def test_a_variable_that_is_not_set(tmp_path, monkeypatch):
+def test_a_variable_that_is_not_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     ended = outcome(tmp_path, "trial()", env={"DOCKER_HOST": None})
     assert ended == Outcome.unmeasured(
@@ -147,7 +157,7 @@ def test_a_variable_that_is_not_set(tmp_path, monkeypatch):
     )
 
 
-def test_an_interpreter_runs_harbor_as_a_module(tmp_path):
+def test_an_interpreter_runs_harbor_as_a_module(tmp_path: Path) -> None:
     python = tmp_path / "bin" / "python3"
     python.parent.mkdir()
     python.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/argv.txt\n')
@@ -157,7 +167,7 @@ def test_an_interpreter_runs_harbor_as_a_module(tmp_path):
     assert told == ["-m", "harbor.cli.main", "run", "--config", f"{tmp_path}/ws/job.json", "--yes"]
 
 
-def test_no_two_attempts_share_a_name(tmp_path):
+def test_no_two_attempts_share_a_name(tmp_path: Path) -> None:
     from pytest_metricbench.runners.harbor.config import job_name
 
     one = request_for(tmp_path, VARIANT)
@@ -173,7 +183,7 @@ def test_no_two_attempts_share_a_name(tmp_path):
 # ---------------------------------------------------------------- what is made of what it leaves
 
 
-def test_a_trial_is_kept_and_the_rest_is_not(tmp_path):
+def test_a_trial_is_kept_and_the_rest_is_not(tmp_path: Path) -> None:
     body = """
     folder = trial()
     for name in ("agent/trajectory.json", "agent/sessions/huge.bin", "verifier/reward.txt", "verifier/deep/log.txt",
@@ -203,7 +213,7 @@ def test_a_trial_is_kept_and_the_rest_is_not(tmp_path):
     }
 
 
-def test_evidence_goes_by_pattern(tmp_path):
+def test_evidence_goes_by_pattern(tmp_path: Path) -> None:
     body = """
     folder = trial()
     for name in ("agent/a.log", "agent/b.txt", "agent/deep/c.log", "verifier/reward.txt"):
@@ -215,7 +225,7 @@ def test_evidence_goes_by_pattern(tmp_path):
     assert kept == {"agent/a.log", "agent/b.txt", "agent/deep/c.log"}  # a star stands for slashes too
 
 
-def test_what_an_agent_puts_there_is_not_followed(tmp_path):
+def test_what_an_agent_puts_there_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     body = f"""
     folder = trial()
@@ -230,7 +240,7 @@ def test_what_an_agent_puts_there_is_not_followed(tmp_path):
     assert (tmp_path / "secret.txt").read_text() == "secret"
 
 
-def test_a_result_that_is_a_link_is_no_result(tmp_path):
+def test_a_result_that_is_a_link_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text(json.dumps({"trial_name": "t", "task_name": "t"}))
     body = f"""
     folder = trial()
@@ -243,13 +253,13 @@ def test_a_result_that_is_a_link_is_no_result(tmp_path):
     assert ended.error.message.startswith("the trial's result.json: ")
 
 
-def test_the_exit_status_says_nothing(tmp_path):
+def test_the_exit_status_says_nothing(tmp_path: Path) -> None:
     assert outcome(tmp_path, "trial(); sys.exit(1)").kind == "scored"
     died = 'trial(verifier_result=None, exception_info={"exception_type": "RuntimeError", "exception_message": "x"})'
     assert outcome(tmp_path, died).kind == "died"
 
 
-def test_no_result_is_no_measurement(tmp_path):
+def test_no_result_is_no_measurement(tmp_path: Path) -> None:
     ended = outcome(tmp_path, 'print("all is well"); print("a warning", file=sys.stderr)')
     assert ended == Outcome.unmeasured(
         "HarborFailed",
@@ -263,7 +273,7 @@ def test_no_result_is_no_measurement(tmp_path):
     assert ended.error.message == "Harbor left no result of the trial: it was killed by SIGKILL; it printed nothing"
 
 
-def test_of_a_framed_traceback_the_error_is_told(tmp_path):
+def test_of_a_framed_traceback_the_error_is_told(tmp_path: Path) -> None:
     frame = "\u256d\u2500 Traceback \u2500\u256e\n\u2502 code \u2502\n\u2570\u2500\u2500\u256f\n"
     ended = outcome(tmp_path, f"print({frame!r} + 'ValueError: no such agent', file=sys.stderr); sys.exit(1)")
     assert ended.error.message.endswith("the end of what it printed:\nValueError: no such agent")
@@ -271,7 +281,7 @@ def test_of_a_framed_traceback_the_error_is_told(tmp_path):
     assert ended.error.message.endswith("the end of what it printed:\nTraceback\ncode")
 
 
-def test_a_trial_without_a_result_is_no_measurement(tmp_path):
+def test_a_trial_without_a_result_is_no_measurement(tmp_path: Path) -> None:
     ended = outcome(tmp_path, '(trial() / "result.json").unlink()')  # as Harbor leaves one that still runs
     assert (ended.kind, ended.error.type) == ("unmeasured", "HarborFailed")
 
@@ -284,14 +294,14 @@ def test_a_trial_without_a_result_is_no_measurement(tmp_path):
         ("{}", "the trial's result.json: trial_name is null; a text is expected"),
     ],
 )
-def test_a_broken_result_is_named(tmp_path, result, message):
+def test_a_broken_result_is_named(tmp_path: Path, result: str, message: str) -> None:
     ended = outcome(tmp_path, f'(trial() / "result.json").write_text({result!r})')
     assert ended.kind == "unmeasured"
     assert ended.error.phase == "contract"
     assert ended.error.message.startswith(message)
 
 
-def test_outcomes_may_be_overridden(tmp_path):
+def test_outcomes_may_be_overridden(tmp_path: Path) -> None:
     died = 'trial(verifier_result=None, exception_info={"exception_type": "RuntimeError", "exception_message": "x"})'
     assert outcome(tmp_path, died, outcomes={"RuntimeError": "unmeasured"}).kind == "unmeasured"
     late = 'trial(exception_info={"exception_type": "AgentTimeoutError", "exception_message": "x"})'
@@ -315,7 +325,7 @@ time.sleep(60)
 """
 
 
-def test_past_the_limit_it_is_asked_to_end_and_the_agent_died(tmp_path):
+def test_past_the_limit_it_is_asked_to_end_and_the_agent_died(tmp_path: Path) -> None:
     body = ASKED.format(mark=str(tmp_path / "asked"), ready=str(tmp_path / "ready"))
     ended = outcome(tmp_path, body, timeout=1.0)
     assert (tmp_path / "asked").exists()
@@ -323,7 +333,7 @@ def test_past_the_limit_it_is_asked_to_end_and_the_agent_died(tmp_path):
     assert ended == Outcome.died("TimeOut", message, time_limit=1.0, trial_name="task__abcdefg")
 
 
-def test_past_the_limit_without_a_result_nothing_is_known(tmp_path, monkeypatch):
+def test_past_the_limit_without_a_result_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harbor_runner, "GRACE", 0.3)
     ended = outcome(tmp_path, "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", timeout=0.5)
     message = "the trial ran longer than 0.5 s and was stopped before it had a result"
@@ -334,19 +344,21 @@ def test_past_the_limit_without_a_result_nothing_is_known(tmp_path, monkeypatch)
     ("phases", "kind", "phase"),
     [({}, "unmeasured", "setup"), ({"agent_execution": {}}, "died", "agent")],
 )
-def test_a_result_that_says_nothing_is_told_by_its_phases(tmp_path, phases, kind, phase):
+def test_a_result_that_says_nothing_is_told_by_its_phases(
+    tmp_path: Path, phases: dict[str, Any], kind: str, phase: str
+) -> None:
     """What is left where an agent did not let itself be cancelled."""
     reached = {name: {"started_at": "2026-01-01T00:00:00Z"} for name in phases}
     ended = outcome(tmp_path, f"trial(verifier_result=None, **{reached!r}); time.sleep(60)", timeout=1.0)
     assert (ended.kind, ended.error.type, ended.error.phase) == (kind, "TimeOut", phase)
 
 
-def test_a_result_that_came_just_in_time_counts(tmp_path):
+def test_a_result_that_came_just_in_time_counts(tmp_path: Path) -> None:
     ended = outcome(tmp_path, "trial(); time.sleep(60)", timeout=1.0)
     assert ended.kind == "scored"
 
 
-def test_an_interruption_asks_it_to_end_and_goes_on(tmp_path):
+def test_an_interruption_asks_it_to_end_and_goes_on(tmp_path: Path) -> None:
     write_task(tmp_path / "task")
     body = ASKED.format(mark=str(tmp_path / "asked"), ready=str(tmp_path / "ready"))
     runner = make_runner(tmp_path, harbor=str(write_stand_in(tmp_path, body)))
@@ -365,7 +377,7 @@ def test_an_interruption_asks_it_to_end_and_goes_on(tmp_path):
     assert not (tmp_path / "ws" / "jobs").exists()
 
 
-def test_what_it_leaves_running_is_killed(tmp_path):
+def test_what_it_leaves_running_is_killed(tmp_path: Path) -> None:
     body = f"""
     import subprocess
     child = subprocess.Popen(["sleep", "60"])
@@ -378,14 +390,14 @@ def test_what_it_leaves_running_is_killed(tmp_path):
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-def test_what_prints_without_end_is_stopped(tmp_path, monkeypatch):
+def test_what_prints_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "OUTPUT_LIMIT", 1 << 20)
     ended = outcome(tmp_path, "while True: print('x' * 100000)")
     assert ended.kind == "unmeasured"
     assert "which is the limit" in ended.error.message
 
 
-def test_an_executable_that_went_away(tmp_path):
+def test_an_executable_that_went_away(tmp_path: Path) -> None:
     write_dataset(tmp_path, "task")
     runner = make_runner(tmp_path, harbor=str(write_stand_in(tmp_path, "trial()")))
     os.unlink(tmp_path / "bin" / "harbor")
@@ -393,7 +405,7 @@ def test_an_executable_that_went_away(tmp_path):
     assert (ended.kind, ended.error.type, ended.error.phase) == ("unmeasured", "CannotStartError", "setup")
 
 
-def test_a_file_that_went_away_is_told(tmp_path):
+def test_a_file_that_went_away_is_told(tmp_path: Path) -> None:
     ended = outcome(tmp_path, "trial()", {"agent": "oracle", "mcp_servers": ["gone.json"]})
     assert ended.kind == "unmeasured"
     assert ended.error.message.startswith("the file 'gone.json' does not exist; ")
@@ -402,7 +414,7 @@ def test_a_file_that_went_away_is_told(tmp_path):
 # ---------------------------------------------------------------- scored again
 
 
-def test_a_kept_result_is_read_again(tmp_path):
+def test_a_kept_result_is_read_again(tmp_path: Path) -> None:
     write_task(tmp_path / "task")
     runner = make_runner(tmp_path, harbor=str(write_stand_in(tmp_path, "trial()")))
     request = request_for(tmp_path / "ws", VARIANT)
@@ -414,7 +426,7 @@ def test_a_kept_result_is_read_again(tmp_path):
     assert runner.rescore(request, tmp_path / "ws") is None
 
 
-def test_a_result_without_rewards_is_not_scored_again(tmp_path):
+def test_a_result_without_rewards_is_not_scored_again(tmp_path: Path) -> None:
     body = 'trial(verifier_result=None, exception_info={"exception_type": "RewardFileNotFoundError"})'
     write_task(tmp_path / "task")
     runner = make_runner(tmp_path, harbor=str(write_stand_in(tmp_path, body)))

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harbor_runner_lab import (
+
+from pytest_metricbench.contracts import Outcome
+from pytest_metricbench.runners.harbor import in_process as harbor_in_process
+from pytest_metricbench.runners.harbor import runner as harbor_runner
+from tests.harbor_runner.harbor_runner_lab import (
     EXAMPLE,
     EXECUTABLE,
     IN_PROCESS,
@@ -23,10 +27,6 @@ from harbor_runner_lab import (
     run,
     write_task,
 )
-
-from pytest_metricbench.contracts import Outcome
-from pytest_metricbench.runners.harbor import in_process as harbor_in_process
-from pytest_metricbench.runners.harbor import runner as harbor_runner
 
 pytestmark = [
     pytest.mark.harbor,
@@ -80,7 +80,7 @@ SHORT = TASK_TOML.replace("20.0", "1.0")
 
 
 @pytest.fixture(params=WAYS)
-def way(request) -> dict[str, Any]:
+def way(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The keys of a runner that runs Harbor in this way."""
     return {"harbor": EXECUTABLE} if request.param == "by executable" else {}
 
@@ -145,14 +145,20 @@ def shape(outcome: Outcome) -> tuple[Any, ...]:
         *("status", "late with a reward", "late verifier", "image is not looked at"),
     ],
 )
-def test_outcomes(folder, way, kwargs, task, expected):
+def test_outcomes(
+    folder: Path,
+    way: dict[str, Any],
+    kwargs: dict[str, Any],
+    task: dict[str, str],
+    expected: tuple[str, dict[str, float], str | None, str | None],
+) -> None:
     outcome = trial(folder, way, kwargs, **task)
     assert shape(outcome) == expected
     assert outcome.trial_name is not None
     assert outcome.trial_name.startswith("task__")
 
 
-def test_steps_are_seen(folder, way):
+def test_steps_are_seen(folder: Path, way: dict[str, Any]) -> None:
     task = folder / "task"
     for step, reward in (("one", "1"), ("two", "0")):
         for name, text in (
@@ -167,7 +173,7 @@ def test_steps_are_seen(folder, way):
     assert {"steps/one/verifier/reward.txt", "steps/two/verifier/reward.txt"} <= left(folder / "ws")
 
 
-def test_what_harbor_refuses_is_no_measurement(folder, way):
+def test_what_harbor_refuses_is_no_measurement(folder: Path, way: dict[str, Any]) -> None:
     outcome = trial(folder, way, {}, variant={"agent": "no-such-agent"})
     assert (outcome.kind, outcome.error.type, outcome.error.phase) == ("unmeasured", "HarborFailed", "setup")
     assert "no-such-agent" in outcome.error.message
@@ -175,12 +181,12 @@ def test_what_harbor_refuses_is_no_measurement(folder, way):
     assert "\u2502" not in outcome.error.message
 
 
-def test_an_agent_that_ends_the_process_is_no_pass(folder, way):
+def test_an_agent_that_ends_the_process_is_no_pass(folder: Path, way: dict[str, Any]) -> None:
     outcome = trial(folder, way, {"leave": True})
     assert outcome.kind != "scored" or not any(outcome.scores.values())
 
 
-def test_the_variant_reaches_the_agent(folder, way):
+def test_the_variant_reaches_the_agent(folder: Path, way: dict[str, Any]) -> None:
     (folder / "more.md").write_text("And be brief.")
     variant = {
         "env": {"TOLD": ".0"},
@@ -193,7 +199,7 @@ def test_the_variant_reaches_the_agent(folder, way):
     assert (folder / "ws" / "verifier" / "instruction.txt").read_text() == "Do it.\n\nAnd be brief.\n\nUse two hands."
 
 
-def test_evidence_and_the_version_are_kept(folder, way):
+def test_evidence_and_the_version_are_kept(folder: Path, way: dict[str, Any]) -> None:
     trial(folder, way, {}, artifacts=["/app/answer.txt"])
     files = left(folder / "ws")
     assert {"result.json", "config.json", "lock.json", "verifier/reward.txt", "harbor.json"} <= files
@@ -205,7 +211,7 @@ def test_evidence_and_the_version_are_kept(folder, way):
     assert not (folder / "ws" / "job.json").exists()
 
 
-def test_the_limit_of_the_runner(folder, way):
+def test_the_limit_of_the_runner(folder: Path, way: dict[str, Any]) -> None:
     began = time.monotonic()
     outcome = trial(folder, way, {"sleep": 60}, timeout=12.0)  # enough to begin, also on a machine with other work
     assert time.monotonic() - began < 50
@@ -214,7 +220,9 @@ def test_the_limit_of_the_runner(folder, way):
     _until(lambda: not _processes("sleep 60"), 10)
 
 
-def test_an_agent_that_does_not_let_itself_be_cancelled(folder, way, monkeypatch):
+def test_an_agent_that_does_not_let_itself_be_cancelled(
+    folder: Path, way: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(harbor_in_process, "_UNTIL_FORCED", 0.5)
     monkeypatch.setattr(harbor_runner, "GRACE", 3.0)
     began = time.monotonic()
@@ -223,7 +231,7 @@ def test_an_agent_that_does_not_let_itself_be_cancelled(folder, way, monkeypatch
     assert (outcome.kind, outcome.error.type) in {("died", "TimeOut"), ("unmeasured", "TimeOut")}
 
 
-def test_retries_are_harbors_own(folder, way):
+def test_retries_are_harbors_own(folder: Path, way: dict[str, Any]) -> None:
     """A trial that crashes once is repeated by Harbor and leaves no trace of that."""
     agent = AGENT.replace(
         "        if self.boom:\n",
@@ -237,7 +245,7 @@ def test_retries_are_harbors_own(folder, way):
     assert shape(outcome) == ("scored", {"reward": 1.0}, None, None)
 
 
-def test_an_edited_agent_is_what_runs(folder, way):
+def test_an_edited_agent_is_what_runs(folder: Path, way: dict[str, Any]) -> None:
     assert trial(folder, way, {}).scores == {"reward": 1.0}
     source = AGENT.replace('say="1"', 'say="0"')
     (folder / "lab.py").write_text(source)
@@ -274,7 +282,7 @@ def summary_of(folder: Path, *, partial: bool = False) -> Any:
 
 
 @pytest.mark.skipif(not IN_PROCESS, reason="Harbor is not installed here")
-def test_the_whole_example(tmp_path):
+def test_the_whole_example(tmp_path: Path) -> None:
     copy_example(tmp_path)
     ended = session(tmp_path, {})
     output, _ = ended.communicate(timeout=280)
@@ -288,7 +296,7 @@ def test_the_whole_example(tmp_path):
     assert len(jobs_of(tmp_path)) == 96
 
 
-def test_three_mutants_by_two_workers(tmp_path, way):
+def test_three_mutants_by_two_workers(tmp_path: Path, way: dict[str, Any]) -> None:
     """What is the same both ways: verdicts, kills and coverage; the correlation needs the mutants that are left out."""
     copy_example(tmp_path)
     fewer = " and not plain-total and not sent-twice" if way else ""  # a second for each
@@ -326,7 +334,7 @@ def jobs_of(folder: Path) -> set[str]:
     return {about["job"] for about in told}
 
 
-def test_a_second_session_reuses_all_of_the_first(tmp_path, way):
+def test_a_second_session_reuses_all_of_the_first(tmp_path: Path, way: dict[str, Any]) -> None:
     copy_example(tmp_path)
     part = ["-k", "baseline and plain-total"]
     session(tmp_path, way, *part).communicate(timeout=120)
@@ -341,7 +349,7 @@ def test_a_second_session_reuses_all_of_the_first(tmp_path, way):
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["plain", "n2"])
-def test_ctrl_c_leaves_no_process(tmp_path, way, workers):
+def test_ctrl_c_leaves_no_process(tmp_path: Path, way: dict[str, Any], workers: list[str]) -> None:
     copy_example(tmp_path)
     mark = f"sleep 61{os.getpid() % 1000:03d}"
     source = (tmp_path / "ledger_agent.py").read_text()

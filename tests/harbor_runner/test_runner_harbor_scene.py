@@ -19,7 +19,9 @@ def state() -> tuple[dict[str, str], str, list[str], list[object]]:
     return dict(os.environ), os.getcwd(), list(sys.path), list(warnings.filters)
 
 
-def test_the_trial_has_its_variables_and_its_folder_and_gives_them_back(tmp_path, monkeypatch):
+def test_the_trial_has_its_variables_and_its_folder_and_gives_them_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOME_SECRET", "x")
     before = state()
     with _on(scene(tmp_path, HARBOR_TELEMETRY="off")):
@@ -33,7 +35,7 @@ def test_the_trial_has_its_variables_and_its_folder_and_gives_them_back(tmp_path
     assert state() == before
 
 
-def test_everything_is_given_back_whatever_is_raised(tmp_path):
+def test_everything_is_given_back_whatever_is_raised(tmp_path: Path) -> None:
     before = state()
     for error in (ValueError, KeyboardInterrupt, SystemExit):
         with pytest.raises(error), _on(scene(tmp_path)):
@@ -41,14 +43,14 @@ def test_everything_is_given_back_whatever_is_raised(tmp_path):
         assert state() == before
 
 
-def test_warnings_are_no_errors_of_a_trial(tmp_path):
+def test_warnings_are_no_errors_of_a_trial(tmp_path: Path) -> None:
     with _on(scene(tmp_path)):
         warnings.warn("Task.checksum will be deprecated soon", DeprecationWarning, stacklevel=1)
     with pytest.raises(DeprecationWarning):
         warnings.warn("here they are", DeprecationWarning, stacklevel=1)
 
 
-def test_modules_of_the_experiment_are_imported_anew_for_every_trial(tmp_path):
+def test_modules_of_the_experiment_are_imported_anew_for_every_trial(tmp_path: Path) -> None:
     (tmp_path / "lab_agent_module.py").write_text("import lab_pack.part\ncount = []\n")
     (tmp_path / "lab_pack").mkdir()
     (tmp_path / "lab_pack" / "part.py").write_text("")  # a package without __init__.py
@@ -60,7 +62,7 @@ def test_modules_of_the_experiment_are_imported_anew_for_every_trial(tmp_path):
         assert not {"lab_agent_module", "lab_pack", "lab_pack.part"} & set(sys.modules)
 
 
-def test_modules_of_other_places_stay(tmp_path):
+def test_modules_of_other_places_stay(tmp_path: Path) -> None:
     """An environment below the experiment's folder is no part of the experiment."""
     site = tmp_path / ".venv" / "lib" / "site-packages"
     site.mkdir(parents=True)
@@ -77,7 +79,7 @@ def test_modules_of_other_places_stay(tmp_path):
         sys.modules.pop("lab_installed", None)
 
 
-def test_a_namesake_from_another_folder_is_out_of_the_way_and_comes_back(tmp_path):
+def test_a_namesake_from_another_folder_is_out_of_the_way_and_comes_back(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "lab_helper.py").write_text(f"name = {name!r}\n")
@@ -95,7 +97,7 @@ def test_a_namesake_from_another_folder_is_out_of_the_way_and_comes_back(tmp_pat
         sys.modules.pop("lab_helper", None)
 
 
-def test_the_standard_library_is_never_out_of_the_way(tmp_path):
+def test_the_standard_library_is_never_out_of_the_way(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("")
     import json
 
@@ -103,7 +105,7 @@ def test_the_standard_library_is_never_out_of_the_way(tmp_path):
         assert sys.modules["json"] is json
 
 
-def test_a_working_directory_that_is_gone(tmp_path, monkeypatch):
+def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
-from harbor_runner_lab import TASK_TOML, make_runner, write_dataset, write_task
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.definition.ids import id_problem
 from pytest_metricbench.runners.harbor.tasks import HarborTasks, folder_files
 from pytest_metricbench.sources import SourceError
+from tests.harbor_runner.harbor_runner_lab import TASK_TOML, make_runner, write_dataset, write_task
 
 
 def ids(folder: Path, **keys: object) -> list[str]:
@@ -26,7 +26,7 @@ def refusal(folder: Path, **keys: object) -> tuple[str, str]:
 # ---------------------------------------------------------------- what there is
 
 
-def test_every_folder_is_a_task_in_the_order_of_names(tmp_path):
+def test_every_folder_is_a_task_in_the_order_of_names(tmp_path: Path) -> None:
     write_dataset(tmp_path / "ds", "beta", "alpha", "gamma")
     (tmp_path / "ds" / "README.md").write_text("about it")
     (tmp_path / "ds" / ".git").mkdir()
@@ -39,7 +39,7 @@ def test_every_folder_is_a_task_in_the_order_of_names(tmp_path):
     ]
 
 
-def test_names_and_descriptions_come_from_the_task(tmp_path):
+def test_names_and_descriptions_come_from_the_task(tmp_path: Path) -> None:
     about = '[task]\nname = "org/late"\ndescription = " Too late. "\nkeywords = ["policy", "two words", "slow"]\n'
     write_task(tmp_path / "ds" / "a", toml=about + TASK_TOML)
     assert list(HarborTasks(harbor="ds/").expand(tmp_path)) == [
@@ -53,14 +53,14 @@ def test_names_and_descriptions_come_from_the_task(tmp_path):
     ]
 
 
-def test_names_with_two_underscores_are_names(tmp_path):
+def test_names_with_two_underscores_are_names(tmp_path: Path) -> None:
     write_dataset(tmp_path / "my__ds", "one__two", "one__three")
     entries = HarborTasks(harbor="my__ds").expand(tmp_path)
     assert [entry["id"] for entry in entries] == ["one__three", "one__two"]
     assert all("name" not in entry for entry in entries)
 
 
-def test_names_that_are_no_ids_become_some(tmp_path):
+def test_names_that_are_no_ids_become_some(tmp_path: Path) -> None:
     write_dataset(tmp_path / "ds", "a task", "baseline?", "not")
     found = HarborTasks(harbor="ds").expand(tmp_path)
     assert [entry["name"] for entry in found] == ["a task", "baseline?", "not"]
@@ -68,7 +68,9 @@ def test_names_that_are_no_ids_become_some(tmp_path):
 
 
 @given(st.lists(st.text("ab_. -é", min_size=1, max_size=12), min_size=1, max_size=6, unique=True))
-def test_every_task_of_a_dataset_has_an_id_of_its_own(tmp_path_factory, names):
+def test_every_task_of_a_dataset_has_an_id_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
     names = [name for name in names if not name.startswith(".") and name.strip()]
     if not names:
         return
@@ -79,7 +81,7 @@ def test_every_task_of_a_dataset_has_an_id_of_its_own(tmp_path_factory, names):
     assert all(id_problem(name) is None for name in found)
 
 
-def test_include_and_exclude_go_by_the_names_of_folders(tmp_path):
+def test_include_and_exclude_go_by_the_names_of_folders(tmp_path: Path) -> None:
     write_dataset(tmp_path / "ds", "refund-late", "refund-early", "parcel")
     assert ids(tmp_path, include=["refund-*"]) == ["refund-early", "refund-late"]
     assert ids(tmp_path, exclude=["*-late"]) == ["parcel", "refund-early"]
@@ -91,7 +93,7 @@ def test_include_and_exclude_go_by_the_names_of_folders(tmp_path):
     assert refusal(tmp_path, exclude=["*"]) == ("exclude leaves no task of ds", "a task is a folder with a task.toml")
 
 
-def test_a_folder_that_is_excluded_need_not_be_a_task(tmp_path):
+def test_a_folder_that_is_excluded_need_not_be_a_task(tmp_path: Path) -> None:
     write_dataset(tmp_path / "ds", "alpha")
     (tmp_path / "ds" / "shared").mkdir()
     assert ids(tmp_path, exclude=["shared"]) == ["alpha"]
@@ -101,7 +103,7 @@ def test_a_folder_that_is_excluded_need_not_be_a_task(tmp_path):
     )
 
 
-def test_a_dataset_may_be_named_absolutely(tmp_path):
+def test_a_dataset_may_be_named_absolutely(tmp_path: Path) -> None:
     write_dataset(tmp_path / "elsewhere", "alpha")
     entries = HarborTasks(harbor=str(tmp_path / "elsewhere")).expand(tmp_path / "here")
     assert [entry["params"]["path"] for entry in entries] == [f"{tmp_path}/elsewhere/alpha"]
@@ -110,7 +112,7 @@ def test_a_dataset_may_be_named_absolutely(tmp_path):
 # ---------------------------------------------------------------- what is told
 
 
-def test_a_single_task_is_no_dataset(tmp_path):
+def test_a_single_task_is_no_dataset(tmp_path: Path) -> None:
     write_task(tmp_path / "ds" / "alpha")
     with pytest.raises(SourceError) as caught:
         HarborTasks(harbor="ds/alpha").expand(tmp_path)
@@ -118,7 +120,7 @@ def test_a_single_task_is_no_dataset(tmp_path):
     assert caught.value.remedy == "name the folder that it is in, as in {harbor: ds, include: [alpha]}"
 
 
-def test_a_dataset_that_is_not_there(tmp_path):
+def test_a_dataset_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert refusal(tmp_path) == ("the dataset 'ds' does not exist", f"it is looked for in {tmp_path}")
     (tmp_path / "ds").mkdir()
@@ -151,7 +153,7 @@ def test_a_dataset_that_is_not_there(tmp_path):
         ("steps = 3\n" + TASK_TOML, "ds/bad/task.toml: steps is no list of tables"),
     ],
 )
-def test_a_broken_task_is_named(tmp_path, toml, message):
+def test_a_broken_task_is_named(tmp_path: Path, toml: str, message: str) -> None:
     write_dataset(tmp_path / "ds", "alpha", "bad")
     (tmp_path / "ds" / "bad" / "task.toml").write_bytes(toml.encode("utf-8", "surrogateescape"))
     assert refusal(tmp_path)[0] == message
@@ -165,13 +167,13 @@ def test_a_broken_task_is_named(tmp_path, toml, message):
         ("tests/test.sh", "the task ds/bad has no tests/test.sh"),
     ],
 )
-def test_a_task_that_lacks_a_part_is_named(tmp_path, gone, message):
+def test_a_task_that_lacks_a_part_is_named(tmp_path: Path, gone: str, message: str) -> None:
     write_dataset(tmp_path / "ds", "alpha", "bad")
     (tmp_path / "ds" / "bad" / gone).unlink()
     assert refusal(tmp_path)[0] == message
 
 
-def test_a_task_without_an_environment(tmp_path):
+def test_a_task_without_an_environment(tmp_path: Path) -> None:
     write_task(tmp_path / "ds" / "bad", toml="")
     assert ids(tmp_path) == ["bad"]
     (tmp_path / "ds" / "bad" / "environment").rmdir()
@@ -179,13 +181,13 @@ def test_a_task_without_an_environment(tmp_path):
     assert refusal(tmp_path)[0] == message
 
 
-def test_a_task_with_a_verifier_of_its_own_needs_no_script(tmp_path):
+def test_a_task_with_a_verifier_of_its_own_needs_no_script(tmp_path: Path) -> None:
     write_task(tmp_path / "ds" / "judged", toml='[verifier]\nenvironment_mode = "separate"\n')
     (tmp_path / "ds" / "judged" / "tests" / "test.sh").unlink()
     assert ids(tmp_path) == ["judged"]
 
 
-def test_the_steps_of_a_task_are_looked_at(tmp_path):
+def test_the_steps_of_a_task_are_looked_at(tmp_path: Path) -> None:
     task = write_task(tmp_path / "ds" / "long", toml='[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n')
     (task / "instruction.md").unlink()
     for step in ("one", "two"):
@@ -201,7 +203,7 @@ def test_the_steps_of_a_task_are_looked_at(tmp_path):
     assert refusal(tmp_path)[0] == "ds/long/task.toml: a step is called '../out', which is no name of a folder"
 
 
-def test_two_tasks_with_one_name(tmp_path):
+def test_two_tasks_with_one_name(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_task(tmp_path / "ds" / name, toml='[task]\nname = "org/same"\n')
     message, remedy = refusal(tmp_path)
@@ -209,7 +211,7 @@ def test_two_tasks_with_one_name(tmp_path):
     assert remedy == "give one of them another name in its task.toml, or leave it out with exclude"
 
 
-def test_a_pipe_in_place_of_a_task_toml_is_not_waited_for(tmp_path):
+def test_a_pipe_in_place_of_a_task_toml_is_not_waited_for(tmp_path: Path) -> None:
     task = write_task(tmp_path / "ds" / "bad")
     (task / "task.toml").unlink()
     os.mkfifo(task / "task.toml")
@@ -219,7 +221,7 @@ def test_a_pipe_in_place_of_a_task_toml_is_not_waited_for(tmp_path):
 # ---------------------------------------------------------------- what it depends on
 
 
-def test_the_listing_changes_with_names_and_not_with_contents(tmp_path):
+def test_the_listing_changes_with_names_and_not_with_contents(tmp_path: Path) -> None:
     source = HarborTasks(harbor="ds")
     write_dataset(tmp_path / "ds", "alpha")
     before = source.state(tmp_path)
@@ -231,7 +233,7 @@ def test_the_listing_changes_with_names_and_not_with_contents(tmp_path):
     assert source.state(tmp_path) != before
 
 
-def test_every_file_of_a_task_is_part_of_it(tmp_path):
+def test_every_file_of_a_task_is_part_of_it(tmp_path: Path) -> None:
     write_task(tmp_path / "ds" / "alpha")
     (tmp_path / "ds" / "alpha" / "environment" / "deep").mkdir()
     (tmp_path / "ds" / "alpha" / "environment" / "deep" / "data.csv").write_text("1")
@@ -251,7 +253,7 @@ def test_every_file_of_a_task_is_part_of_it(tmp_path):
     }
 
 
-def test_a_task_that_is_damaged_after_the_lock_was_written(tmp_path):
+def test_a_task_that_is_damaged_after_the_lock_was_written(tmp_path: Path) -> None:
     write_task(tmp_path / "ds" / "alpha")
     runner = make_runner(tmp_path, checked=False)
     (tmp_path / "ds" / "alpha" / "instruction.md").unlink()
@@ -261,14 +263,14 @@ def test_a_task_that_is_damaged_after_the_lock_was_written(tmp_path):
         runner.task_files({"path": "ds/beta"}, tmp_path)
 
 
-def test_links_that_lead_in_a_circle_end(tmp_path):
+def test_links_that_lead_in_a_circle_end(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "up").symlink_to(tmp_path / "a")
     with pytest.raises(SourceError, match="leads in a circle"):
         folder_files(tmp_path / "a", "a")
 
 
-def test_the_code_of_a_custom_environment_and_verifier_is_part_of_every_task(tmp_path):
+def test_the_code_of_a_custom_environment_and_verifier_is_part_of_every_task(tmp_path: Path) -> None:
     write_task(tmp_path / "ds" / "alpha")
     (tmp_path / "local.py").write_text("class Local:\n    pass\n")
     (tmp_path / "judge").mkdir()

@@ -2,15 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from harbor_runner_lab import make_runner
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pytest_metricbench.runners.harbor.variants import HarborVariant, inherited, read_servers
 from pytest_metricbench.sources import SourceError
+from tests.harbor_runner.harbor_runner_lab import make_runner
 
 AGENT = """\
 from harbor.agents.base import BaseAgent
@@ -74,7 +75,7 @@ def refusal(folder: Path, **params: object) -> tuple[str, str]:
 # ---------------------------------------------------------------- what a mutant inherits
 
 
-def test_a_mutant_says_only_what_differs():
+def test_a_mutant_says_only_what_differs() -> None:
     baseline = {"agent": "a:B", "model": "m", "kwargs": {"x": 1, "y": 2}, "env": {"A": "1"}, "skills": ["s"]}
     assert inherited(baseline, {}) == baseline
     assert inherited(baseline, {"kwargs": {"y": 3}}) == {**baseline, "kwargs": {"x": 1, "y": 3}}
@@ -85,13 +86,13 @@ def test_a_mutant_says_only_what_differs():
     assert "kwargs" not in inherited(baseline, {"kwargs": None})
 
 
-def test_inheriting_leaves_the_baseline_as_it_is():
+def test_inheriting_leaves_the_baseline_as_it_is() -> None:
     baseline = {"agent": "a:B", "kwargs": {"x": 1}}
     inherited(baseline, {"kwargs": {"x": 2}})
     assert baseline == {"agent": "a:B", "kwargs": {"x": 1}}
 
 
-def test_another_agent_inherits_no_kwargs():
+def test_another_agent_inherits_no_kwargs() -> None:
     baseline = {"agent": "a:B", "model": "m", "kwargs": {"x": 1}, "env": {"A": "1"}}
     assert inherited(baseline, {"agent": "c:D"}) == {"agent": "c:D", "model": "m", "env": {"A": "1"}}
     assert inherited(baseline, {"agent": "a:B"}) == baseline
@@ -111,7 +112,7 @@ PARAMS = st.fixed_dictionaries(
 
 
 @given(PARAMS, PARAMS)
-def test_inheriting_twice_is_inheriting_once(baseline, mutant):
+def test_inheriting_twice_is_inheriting_once(baseline: dict[str, Any], mutant: dict[str, Any]) -> None:
     whole = inherited(baseline, mutant)
     assert inherited(whole, mutant) == whole
     assert None not in whole.values()
@@ -128,7 +129,7 @@ def test_inheriting_twice_is_inheriting_once(baseline, mutant):
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "auth_mode", "MyPassword", "SECRET", "GH_TOKEN", "CREDENTIALS"])
-def test_a_value_that_harbor_would_mask_is_refused(name):
+def test_a_value_that_harbor_would_mask_is_refused(name: str) -> None:
     with pytest.raises(ValidationError) as caught:
         HarborVariant.model_validate({"env": {name: "hello"}})
     assert caught.value.errors()[0]["msg"] == (
@@ -139,12 +140,12 @@ def test_a_value_that_harbor_would_mask_is_refused(name):
 
 
 @pytest.mark.parametrize("value", ["${OPENAI_API_KEY}", "${OTHER:-x}", "true", "1", "", None])
-def test_a_secret_is_taken_from_the_environment(value):
+def test_a_secret_is_taken_from_the_environment(value: str | None) -> None:
     assert HarborVariant.model_validate({"env": {"API_KEY": value}})
     assert HarborVariant.model_validate({"env": {"MAX_TOKENS": "100"}})  # no token
 
 
-def test_unknown_keys_are_refused():
+def test_unknown_keys_are_refused() -> None:
     with pytest.raises(ValidationError) as caught:
         HarborVariant.model_validate({"agent": "a", "kwarg": {}})
     assert caught.value.errors()[0]["loc"] == ("kwarg",)
@@ -153,14 +154,14 @@ def test_unknown_keys_are_refused():
 # ---------------------------------------------------------------- files
 
 
-def test_the_agents_module_is_part_of_the_variant(folder):
+def test_the_agents_module_is_part_of_the_variant(folder: Path) -> None:
     assert files_of(folder, agent="toy:Strict") == {"toy.py"}
     assert files_of(folder, agent="claude-code") == set()
     assert files_of(folder, agent="acp:opencode") == set()  # a name in Harbor's own spelling
     assert files_of(folder, agent="installed.elsewhere:Agent") == set()
 
 
-def test_the_whole_package_is_part_of_the_variant(folder):
+def test_the_whole_package_is_part_of_the_variant(folder: Path) -> None:
     (folder / "pack" / "deep" / "__pycache__").mkdir(parents=True)
     for name in ("__init__.py", "agent.py", "prompt.md", "deep/__init__.py", "deep/__pycache__/x.pyc", "deep/y.pyc"):
         (folder / "pack" / name).write_text("class Agent: pass\n")
@@ -168,7 +169,7 @@ def test_the_whole_package_is_part_of_the_variant(folder):
     assert files_of(folder, agent="pack.agent:Agent") == expected
 
 
-def test_a_folder_that_is_no_package_is_not_taken_whole(folder):
+def test_a_folder_that_is_no_package_is_not_taken_whole(folder: Path) -> None:
     (folder / "src" / "pack").mkdir(parents=True)
     for name in ("src/alone.py", "src/other.py", "src/pack/__init__.py", "src/pack/agent.py"):
         (folder / name).write_text("class Agent: pass\n")
@@ -176,7 +177,7 @@ def test_a_folder_that_is_no_package_is_not_taken_whole(folder):
     assert files_of(folder, agent="src.pack.agent:Agent") == {"src/pack/__init__.py", "src/pack/agent.py"}
 
 
-def test_modules_are_looked_for_on_the_python_path(folder):
+def test_modules_are_looked_for_on_the_python_path(folder: Path) -> None:
     (folder / "src").mkdir()
     (folder / "src" / "other.py").write_text("class Agent: pass\n")
     runner = make_runner(folder, checked=False, python_path=["src"])
@@ -184,7 +185,7 @@ def test_modules_are_looked_for_on_the_python_path(folder):
     assert set(runner.variant_files({"agent": "toy:Strict"}, folder)) == set()
 
 
-def test_code_that_is_not_there_is_told(folder):
+def test_code_that_is_not_there_is_told(folder: Path) -> None:
     assert refusal(folder, agent="toy:Strickt") == (
         f"{folder}/toy.py defines no class 'Strickt'",
         "it defines Options, Strict, Stricter, Named, Closed, Plain, Foreign, Open",
@@ -199,18 +200,18 @@ def test_code_that_is_not_there_is_told(folder):
     assert refusal(folder, agent="broken:Agent")[0].startswith(f"{folder}/broken.py cannot be read as Python: invalid")
 
 
-def test_what_only_running_tells_is_not_refused(folder):
+def test_what_only_running_tells_is_not_refused(folder: Path) -> None:
     (folder / "made.py").write_text("from elsewhere import Agent\nMade = type('Made', (), {})\n")
     assert files_of(folder, agent="made:Agent") == files_of(folder, agent="made:Made") == {"made.py"}
 
 
-def test_no_agent(folder):
+def test_no_agent(folder: Path) -> None:
     runner = make_runner(folder, checked=False)
     with pytest.raises(SourceError, match=r"^no agent is named$"):
         runner.variant_files({}, folder)
 
 
-def test_skills_prompts_and_instructions_are_part_of_the_variant(folder):
+def test_skills_prompts_and_instructions_are_part_of_the_variant(folder: Path) -> None:
     (folder / "skills" / "refunds").mkdir(parents=True)
     (folder / "skills" / "refunds" / "SKILL.md").write_text("---\n")
     (folder / "prompt.j2").write_text("{{ instruction }}")
@@ -226,7 +227,7 @@ def test_skills_prompts_and_instructions_are_part_of_the_variant(folder):
     assert found == {"skills/refunds/SKILL.md", "prompt.j2", "more.md", "mcp.json"}
 
 
-def test_named_files_that_are_not_there(folder):
+def test_named_files_that_are_not_there(folder: Path) -> None:
     assert refusal(folder, skills=["skils"])[0] == "the folder of skills 'skils' does not exist"
     assert refusal(folder, skills=["owner/name"])[0] == "the folder of skills 'owner/name' does not exist"
     assert refusal(folder, kwargs={"prompt_template_path": "no.j2"})[0] == "the file 'no.j2' does not exist"
@@ -245,19 +246,19 @@ def test_named_files_that_are_not_there(folder):
         ("a.toml", '[mcp_servers.shop]\ncommand = "shop"\nargs = ["-v"]\n'),
     ],
 )
-def test_lists_of_servers_are_read_as_harbor_reads_them(tmp_path, name, text):
+def test_lists_of_servers_are_read_as_harbor_reads_them(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     server = {"name": "shop", "command": "shop", "args": ["-v"], "transport": "stdio"}
     assert read_servers(name, tmp_path) == [server]
 
 
-def test_servers_over_http(tmp_path):
+def test_servers_over_http(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"mcpServers": {"shop": {"type": "http", "url": "http://x"}}}))
     assert read_servers("a.json", tmp_path) == [{"name": "shop", "url": "http://x", "transport": "streamable-http"}]
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"mcpServers": [1]}', '{"mcpServers": {}}', "{"])
-def test_files_that_list_no_servers(tmp_path, text):
+def test_files_that_list_no_servers(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(SourceError, match=r"^a\.json (lists no MCP servers|is broken: )"):
         read_servers("a.json", tmp_path)
@@ -266,7 +267,7 @@ def test_files_that_list_no_servers(tmp_path, text):
 # ---------------------------------------------------------------- kwargs
 
 
-def test_a_kwarg_that_harbor_would_refuse_is_told_before_anything_runs(folder):
+def test_a_kwarg_that_harbor_would_refuse_is_told_before_anything_runs(folder: Path) -> None:
     assert refusal(folder, agent="toy:Strict", kwargs={"mutnt": "x"}) == (
         "toy:Strict takes no kwarg 'mutnt': Harbor would refuse it",
         "did you mean 'mutant'? it takes base_url, disable_web_search, mutant, reasoning_effort, words",
@@ -289,14 +290,14 @@ def test_a_kwarg_that_harbor_would_refuse_is_told_before_anything_runs(folder):
         ("claude-code", {"anything": 1}),
     ],
 )
-def test_kwargs_that_may_be_meant_are_accepted(folder, agent, kwargs):
+def test_kwargs_that_may_be_meant_are_accepted(folder: Path, agent: str, kwargs: dict[str, Any]) -> None:
     files_of(folder, agent=agent, kwargs=kwargs)
     runner = make_runner(folder, checked=False)
     assert runner.variant_warnings({"agent": agent, "kwargs": kwargs}, folder) == []
 
 
 @pytest.mark.parametrize("agent", ["toy:Named", "toy:Plain"])
-def test_a_kwarg_that_nothing_reads_is_a_warning(folder, agent):
+def test_a_kwarg_that_nothing_reads_is_a_warning(folder: Path, agent: str) -> None:
     params = {"agent": agent, "kwargs": {"brdth": 3}}
     runner = make_runner(folder, checked=False)
     runner.variant_files(params, folder)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helix_lab import SCORED, Ask, Make, Perform
-from helix_server import HelixServer
 
 from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
 from pytest_metricbench.runners.helix.runner import HelixRunner
+from tests.helix.helix_lab import SCORED, Ask, Make, Perform
+from tests.helix.helix_server import HelixServer
 
 collect_ignore_glob = [] if importlib.util.find_spec("httpx") else ["test_*.py"]
 """Nothing of this runs without the client: ``pip install 'pytest-metricbench[helix]'``."""

@@ -22,3 +22,10 @@ def message_of(outcome: Outcome) -> str:
     """What its error says."""
     assert outcome.error is not None
     return outcome.error.message
+
+
+QUIET = ("randomly", "rerunfailures", "repeat", "timeout", "html", "html_fixtures", "metadata", "sugar", "pytest_cov")
+
+
+def without_others() -> list[str]:
+    return [part for name in QUIET for part in ("-p", f"no:{name}")]

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helix_lab import SCORED, Ask, Make, error_of, message_of
-from helix_server import ENDED, NAME, HelixServer
 
 from pytest_metricbench.contracts import AttemptRequest
 from pytest_metricbench.runners.command import CommandRunner
 from pytest_metricbench.runners.helix.client import HelixClient
 from pytest_metricbench.runners.helix.runner import HelixRunner, _job_name
+from tests.helix.helix_lab import SCORED, Ask, Make, error_of, message_of
+from tests.helix.helix_server import ENDED, NAME, HelixServer
 
 
 def begin(runner: HelixRunner, requests: list[AttemptRequest]) -> None:

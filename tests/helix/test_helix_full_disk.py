@@ -4,8 +4,8 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from helix_lab import Ask, Make, error_of, message_of
-from helix_server import ENDED, HelixServer
+from tests.helix.helix_lab import Ask, Make, error_of, message_of
+from tests.helix.helix_server import ENDED, HelixServer
 
 AGENT = """head -c 300000 /dev/urandom > big.bin; printf '{"scores": {"reward": 1.0}}' > response.json"""
 

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from helix_lab import SCORED, Ask, Make, Perform, error_of, message_of
-from helix_server import HelixServer
+
+from tests.helix.helix_lab import SCORED, Ask, Make, Perform, error_of, message_of
+from tests.helix.helix_server import HelixServer
 
 SCORE = """import json, pathlib
 said = pathlib.Path("said.txt").read_text()

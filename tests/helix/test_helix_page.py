@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import yaml
-from helix_server import HelixServer
-from test_helix_sessions import without_others
 
 from pytest_metricbench.runners.helix.forms import Executor
 from pytest_metricbench.runners.helix.results import WORKSPACE_LIMIT
 from pytest_metricbench.runners.helix.runner import HelixRunner
+from tests.helix.helix_lab import without_others
+from tests.helix.helix_server import HelixServer
 
 PAGE = Path(__file__).parents[2].joinpath("docs", "helix.md").read_text("utf-8")
 CODE = Path(__file__).parents[2].joinpath("pytest_metricbench", "runners", "helix")

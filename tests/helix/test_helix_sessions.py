@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helix_server import ENDED, HelixServer
 
-import pytest_metricbench.opening
-import pytest_metricbench.scheduling
-import pytest_metricbench.session  # noqa: F401  (a session in this process forgets what it imported itself)
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.scheduling
+import pytest_metricbench.pytest_side.session  # noqa: F401  (a session in this process forgets what it imported itself)
+from tests.helix.helix_lab import without_others
+from tests.helix.helix_server import ENDED, HelixServer
 
 AGENT = """\
 import json, pathlib, time
@@ -34,7 +35,6 @@ pathlib.Path("response.json").write_text(json.dumps({"scores": {"reward": reward
 """
 ATTEMPTS = 8
 """Two variants, two tasks, two slots."""
-QUIET = ("randomly", "rerunfailures", "repeat", "timeout", "html", "html_fixtures", "metadata", "sugar", "pytest_cov")
 
 
 class Lab:
@@ -97,10 +97,6 @@ class Lab:
 
     def summary(self) -> Any:
         return json.loads((self.store / "summary.json").read_text())
-
-
-def without_others() -> list[str]:
-    return [part for name in QUIET for part in ("-p", f"no:{name}")]
 
 
 @pytest.fixture

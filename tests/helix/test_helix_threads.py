@@ -6,12 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from helix_lab import Ask, Make
-from helix_server import HelixServer
-
 from pytest_metricbench.contracts import Outcome
 from pytest_metricbench.process_groups import STOPPING, StoppedError
 from pytest_metricbench.runners.helix.runner import HelixRunner
+from tests.helix.helix_lab import Ask, Make
+from tests.helix.helix_server import HelixServer
 
 TOGETHER = "while [ $(ls {folder} | wc -l) -lt 6 ]; do touch {folder}/$$; sleep 0.02; done; "
 SCORES = 'echo \'{"scores": {"reward": 1}}\' > response.json'

@@ -5,8 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
-from helix_lab import SCORED, Ask, Make, Perform, error_of, message_of
-from helix_server import HelixServer
+
+from tests.helix.helix_lab import SCORED, Ask, Make, Perform, error_of, message_of
+from tests.helix.helix_server import HelixServer
 
 EVERYWHERE = "^/apis/jobs"
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helix_lab import Ask, error_of, message_of
 
+from pytest_metricbench.runners.helix.client import HelixClient
 from pytest_metricbench.runners.helix.runner import HelixRunner
+from tests.helix.helix_lab import Ask, error_of, message_of
 
 URL = os.environ.get("METRICBENCH_HELIX_URL")
 pytestmark = [
@@ -89,19 +90,22 @@ def test_a_job_on_a_live_server_is_found_again(connect: Callable[..., HelixRunne
     assert outcome.trial_name == name
 
 
+def await_status(client: HelixClient, name: str, status: str) -> None:
+    """Wait until a job has a status."""
+    end = time.monotonic() + 60
+    while (seen := (client.status(name) or {}).get("status")) != status:
+        assert time.monotonic() < end, f"{name} is {seen} and not {status}"
+        time.sleep(0.2)
+
+
 def test_a_job_on_a_live_server_is_cancelled(connect: Callable[..., HelixRunner], ask: Ask, fingerprint: str) -> None:
     runner, request = connect(), ask(slot=3, fingerprint=fingerprint)
     runner.begin(request, request.workspace)
     (name,) = [job.name for job in runner._jobs._jobs.values()]
     client = runner._client
-    time.sleep(2)
+    await_status(client, name, "active")
     runner.close()
-    end = time.monotonic() + 60
-    status = None
-    while status != "cancelled" and time.monotonic() < end:
-        time.sleep(1)
-        status = (client.status(name) or {}).get("status")
-    assert status == "cancelled"
+    await_status(client, name, "cancelled")
     client.delete(name)
     client.close()
 

@@ -1,13 +1,13 @@
 """Fixtures of the tests of what the tool says of itself."""
 
 import pytest
-from help_lab import EXPERIMENT
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.opening
-import pytest_metricbench.preview
-import pytest_metricbench.publishing
-import pytest_metricbench.session  # noqa: F401
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.preview
+import pytest_metricbench.pytest_side.publishing
+import pytest_metricbench.pytest_side.session  # noqa: F401
+from tests.help.help_lab import EXPERIMENT
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ WITHOUT_HYPOTHESIS = "import sys; sys.modules['hypothesis'] = None; import pytes
         (["tests/help"], 4, "the tests need more than the package: pip install -e '.[dev]'"),
     ],
 )
-def test_without_what_the_tests_need(words, status, said):
+def test_without_what_the_tests_need(words: list[str], status: int, said: str) -> None:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_HYPOTHESIS, "-p", "metricbench", "-p", "no:cacheprovider", *words],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_metricbench.options import OPTIONS, WITHOUT_TWIN, settle
+from pytest_metricbench.pytest_side.options import OPTIONS, WITHOUT_TWIN, settle
 
 
 def options_seen(folder: pytest.Pytester, *args: str) -> dict[str, object]:
@@ -102,7 +102,10 @@ def test_a_contradiction_says_where_the_other_half_stands(folder: pytest.Pyteste
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("metricbench_stroe = x", "*tox.ini: there is no ini value metricbench_stroe; did you mean metricbench_store?"),
+        (
+            "metricbench_stroe = x",
+            "*tox.ini: there is no ini value metricbench_stroe; did you mean 'metricbench_store'?",
+        ),
         ("metricbench_show = plan", "*there is no ini value metricbench_show: --metricbench-show has none, it shows *"),
         (
             "metricbench_retry_died = maybe",

@@ -1,7 +1,8 @@
 """A misspelt name is answered with the right one: options, kinds, keys, and what ids on the command line name."""
 
 import pytest
-from help_lab import EXPERIMENT
+
+from tests.help.help_lab import EXPERIMENT
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ def test_an_option(folder: pytest.Pytester, given: str, meant: str) -> None:
     result = folder.runpytest_inprocess("experiment.yml", given)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        [f"ERROR: metricbench: there is no option {given.partition('=')[0]}; did you mean {meant}?"]
+        [f"ERROR: metricbench: there is no option {given.partition('=')[0]}; did you mean {meant!r}?"]
     )
     result.stdout.no_fnmatch_line("*passed*")
 
@@ -40,11 +41,11 @@ def test_one_that_is_near_nothing(folder: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ("refnds", "there is no case 'refnds'; did you mean refunds?"),
+        ("refnds", "there is no case 'refnds'; did you mean 'refunds'?"),
         ("orders", "there is no case 'orders'; there is only refunds"),
-        ("refunds::rudee", "there is no variant 'rudee'; did you mean rude?"),
-        ("refunds::rude::late-purchse", "there is no task 'late-purchse'; did you mean late-purchase?"),
-        ("refunds::rude::no-reciept[2]", "there is no task 'no-reciept'; did you mean no-receipt?"),
+        ("refunds::rudee", "there is no variant 'rudee'; did you mean 'rude'?"),
+        ("refunds::rude::late-purchse", "there is no task 'late-purchse'; did you mean 'late-purchase'?"),
+        ("refunds::rude::no-reciept[2]", "there is no task 'no-reciept'; did you mean 'no-receipt'?"),
         ("refunds::rude::no-receipt[3]", "there is no attempt [[]3]; they are [[]1] to [[]2]"),
         ("refunds::rude::no-receipt::more", "there is nothing below an attempt; leave out ::more"),
         ("refunds::coverage::tools[s1]", "coverage requests follow the attempts; *--metricbench-coverage ID"),
@@ -84,14 +85,14 @@ def test_where_items_are_larger(folder: pytest.Pytester, item: str, parts: str, 
 
 def test_every_wrong_id_is_told_at_once(folder: pytest.Pytester) -> None:
     result = folder.runpytest_inprocess("experiment.yml::refnds", "experiment.yml::refunds::rde")
-    result.stderr.fnmatch_lines(["*did you mean refunds?", "*did you mean rude?"])
+    result.stderr.fnmatch_lines(["*did you mean 'refunds'?", "*did you mean 'rude'?"])
 
 
 @pytest.mark.slow
 def test_before_any_worker_starts(folder: pytest.Pytester) -> None:
     result = folder.runpytest_subprocess("experiment.yml::refnds", "-n2")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *; did you mean refunds?"])
+    result.stderr.fnmatch_lines(["ERROR: *; did you mean 'refunds'?"])
 
 
 @pytest.mark.parametrize(

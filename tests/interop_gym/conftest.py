@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from gym_lab import GymLab
+
+from tests.interop_gym.gym_lab import GymLab
 
 
 @pytest.fixture

@@ -4,14 +4,15 @@ import json
 import os
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
-from gym_lab import GymLab, failure, lines, planned, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.interop.json_lines import JsonLines
 from pytest_metricbench.interop.recordings import RecordingError
+from tests.interop_gym.gym_lab import GymLab, failure, lines, planned, result
 
 
 def refused(gym_lab: GymLab, *names: str, **options: object) -> tuple[str, str]:
@@ -245,7 +246,13 @@ ROWS = st.lists(
 
 @given(ROWS, st.none() | ROWS, st.none() | ROWS, st.sampled_from(["agent", "file"]))
 @settings(max_examples=100)
-def test_no_row_whatever_ends_in_a_traceback(tmp_path_factory, results, failures, inputs, variants) -> None:
+def test_no_row_whatever_ends_in_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory,
+    results: list[dict[str, Any]],
+    failures: list[dict[str, Any]] | None,
+    inputs: list[dict[str, Any]] | None,
+    variants: str,
+) -> None:
     gym_lab = GymLab(tmp_path_factory.mktemp("runs"))
     gym_lab.write(results, failures, inputs)
     try:

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
-from gym_lab import GymLab, Row, failure, planned, result
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "plugin"))
-
-from plugin_lab import Lab
+from tests.interop_gym.gym_lab import GymLab, Row, failure, planned, result
+from tests.plugin.plugin_lab import Lab
 
 SAMPLES = Path(__file__).parent / "samples"
 LETTERS = {

@@ -1,10 +1,10 @@
 """What failed rollouts count as: the table, the user's word over it, and the stage, which can only excuse."""
 
 import pytest
-from gym_lab import GymLab, failure, kinds, notes, planned, result
 
 from pytest_metricbench.interop.gym.failures import BLAMELESS_STAGES, FAILURE_CLASSES, judged
 from pytest_metricbench.interop.recordings import RecordingError
+from tests.interop_gym.gym_lab import GymLab, failure, kinds, notes, planned, result
 
 REGISTERED_IN_GYM = (
     *("transport_unreachable", "transport_peer_drop", "transport_timeout", "transport_local_resource"),

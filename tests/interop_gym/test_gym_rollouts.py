@@ -3,15 +3,16 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
-from gym_lab import GymLab, failure, kinds, lines, notes, planned, result, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import NOT_RECORDED
 from pytest_metricbench.interop.gym import reading as gym
 from pytest_metricbench.interop.recordings import ReadOptions
+from tests.interop_gym.gym_lab import GymLab, failure, kinds, lines, notes, planned, result, said
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -52,7 +53,9 @@ def test_tokens_are_measurements_and_the_reward_is_left_to_be_inferred(gym_lab: 
 
 @given(st.permutations([(task, rollout) for task in range(4) for rollout in range(3)]), st.integers(0, 12))
 @settings(max_examples=25)
-def test_the_order_of_rows_means_nothing(tmp_path_factory, order, cut) -> None:
+def test_the_order_of_rows_means_nothing(
+    tmp_path_factory: pytest.TempPathFactory, order: list[tuple[int, int]], cut: int
+) -> None:
     plan = planned(4, 3)
     rows = [result(*key, reward=float(key[0] + key[1])) for key in order[:cut]]
     failed = [failure(*key, "judge_failed") for key in order[cut:]]
@@ -76,7 +79,7 @@ def test_tasks_sort_as_numbers(gym_lab: GymLab) -> None:
 
 
 @pytest.mark.parametrize("reward", [-1, -0.5, 0, 0.25, 1, 2.5, True, False, float("nan"), float("inf")])
-def test_rewards_keep_value_and_type(gym_lab: GymLab, reward) -> None:
+def test_rewards_keep_value_and_type(gym_lab: GymLab, reward: float) -> None:
     gym_lab.write([result(0, 0, reward)])
     (found,) = gym_lab.read().attempts
     assert found.outcome.kind == "scored"
@@ -84,7 +87,7 @@ def test_rewards_keep_value_and_type(gym_lab: GymLab, reward) -> None:
 
 
 @pytest.mark.parametrize("row", [result(0, 0, None), {k: v for k, v in result(0, 0).items() if k != "reward"}])
-def test_a_result_without_a_reward_is_unmeasured(gym_lab: GymLab, row) -> None:
+def test_a_result_without_a_reward_is_unmeasured(gym_lab: GymLab, row: dict[str, Any]) -> None:
     gym_lab.write([{**row, "failure_reason": "the judge was silent"}])
     recordings = gym_lab.read()
     (found,) = recordings.attempts

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from harbor_lab import HarborLab
+
+from tests.interop_harbor.harbor_lab import HarborLab
 
 
 @pytest.fixture

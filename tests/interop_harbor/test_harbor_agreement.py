@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from harbor_lab import SAMPLES, HarborLab, error, result, step
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from pytest_metricbench.interop.harbor.stats import (
     stats_by_group,
     stored_trials,
 )
+from tests.interop_harbor.harbor_lab import SAMPLES, HarborLab, error, result, step
 
 WHOLE: Final = ("oracle-0.25", "variants-0.25", "variants-0.26", "steps-0.25", "steps-0.26")
 HALVED: Final = ("errors-0.25", "errors-0.26")

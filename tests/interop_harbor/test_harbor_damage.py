@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harbor_lab import SAMPLES, HarborLab, read_sample, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from pytest_metricbench.interop.harbor.jobs import read
 from pytest_metricbench.interop.harbor.stats import counted_trial, dataset_stats
 from pytest_metricbench.interop.recorded_cases import build_case
 from pytest_metricbench.interop.recordings import ReadOptions, RecordingError
+from tests.interop_harbor.harbor_lab import SAMPLES, HarborLab, read_sample, result
 
 JOB = "steps-0.26"
 ANYTHING = st.recursive(

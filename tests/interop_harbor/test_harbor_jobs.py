@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harbor_lab import SAMPLES, HarborLab, error, kinds, notes, read_sample, result
+
+from tests.interop_harbor.harbor_lab import SAMPLES, HarborLab, error, kinds, notes, read_sample, result
 
 
 def agent(**config: Any) -> dict[str, Any]:
@@ -338,7 +339,7 @@ class TestRefusals:
         assert harbor_lab.refused(job, columns={"task": "t"})[0] == "runner.columns: the form harbor has no columns"
         assert harbor_lab.refused(job, outcomes={"AgentTimeOutError": "died"}) == (
             "runner.outcomes: no attempt has an error of the type 'AgentTimeOutError'",
-            "did you mean AgentTimeoutError?",
+            "did you mean 'AgentTimeoutError'?",
         )
         assert kinds(harbor_lab.read(job, outcomes={"AgentTimeoutError": "died", "ApiError": "died"})) == {
             ("toy", "alpha"): ["died AgentTimeoutError"]

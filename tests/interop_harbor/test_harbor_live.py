@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from harbor_lab import SAMPLES, kinds
 
 from pytest_metricbench.interop.harbor.jobs import read
 from pytest_metricbench.interop.harbor.stats import counted_trial, stats_by_group
 from pytest_metricbench.interop.recordings import ReadOptions, Recordings
+from tests.interop_harbor.harbor_lab import SAMPLES, kinds
 
 pytestmark = pytest.mark.slow
 

@@ -4,13 +4,13 @@ import math
 from typing import Any
 
 import pytest
-from harbor_lab import IN_AGENT, IN_VERIFIER, VERIFIER_TIMES, error, result, step
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import Outcome
 from pytest_metricbench.interop.harbor.exceptions import RULES, rule_for, rules_version
 from pytest_metricbench.interop.harbor.results import HarborResultError, trial_outcome
+from tests.interop_harbor.harbor_lab import IN_AGENT, IN_VERIFIER, VERIFIER_TIMES, error, result, step
 
 ONE, ZERO = {"reward": 1.0}, {"reward": 0.0}
 

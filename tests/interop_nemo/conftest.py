@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from bundle_lab import Lab
+
+from tests.interop_nemo.bundle_lab import Lab
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundle_lab import SAMPLES, Lab, Trial, edit_json, edit_row, write_rows
 
 from pytest_metricbench.interop.nemo import content as nemo_content
 from pytest_metricbench.interop.nemo import files as nemo_files
 from pytest_metricbench.interop.nemo.bundles import read
 from pytest_metricbench.interop.recordings import ReadOptions, RecordingError
+from tests.interop_nemo.bundle_lab import SAMPLES, Lab, Trial, edit_json, edit_row, write_rows
 
 AGAIN = "write the bundle again, or take it out of what is read"
 MIXED = "the files are not of one run, were cut, or are being written; write the bundle again"
@@ -331,7 +331,7 @@ def test_a_number_too_large_to_compute_with(lab: Lab) -> None:
 
 def test_an_error_that_nobody_knows(geo: Path) -> None:
     said = "runner.outcomes: no attempt has an error of the type 'AgentTimeout'"
-    assert problem(geo, outcomes={"AgentTimeout": "died"}) == (said, "did you mean AgentTimeoutError?")
+    assert problem(geo, outcomes={"AgentTimeout": "died"}) == (said, "did you mean 'AgentTimeoutError'?")
     said = "runner.outcomes: no attempt has an error of the type 'Xyzzy'"
     assert problem(geo, outcomes={"Xyzzy": "died"}) == (said, "the types here are AgentTimeoutError, RuntimeError")
 

@@ -4,11 +4,22 @@ import math
 from typing import Any
 
 import pytest
-from bundle_lab import MISSING, SAMPLES, Lab, MetricFailedError, Trial, diagnostic, edit_json, edit_row, notes, told
 
 from pytest_metricbench.interop.nemo.bundles import read
 from pytest_metricbench.interop.nemo.outcomes import DECISIONS, Decision
 from pytest_metricbench.interop.recordings import ReadOptions
+from tests.interop_nemo.bundle_lab import (
+    MISSING,
+    SAMPLES,
+    Lab,
+    MetricFailedError,
+    Trial,
+    diagnostic,
+    edit_json,
+    edit_row,
+    notes,
+    told,
+)
 
 NOT_ZERO: Decision = "crash scored as zero unmeasured"
 KEYWORDS = "keyword_match.score"

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundle_lab import SAMPLES, told
-from record_lab import AGENT, DIED, JUDGE, UNMEASURED, Given, experiment_of, scored
 
 from pytest_metricbench.analysis.outcomes import passes
 from pytest_metricbench.analysis.pass_at_k import mean_over_tasks, pass_at_k
@@ -25,6 +23,8 @@ from pytest_metricbench.interop.harbor import jobs as harbor_jobs
 from pytest_metricbench.interop.nemo import bundles as nemo_bundles
 from pytest_metricbench.interop.nemo.writing import write_bundles
 from pytest_metricbench.interop.recordings import ReadOptions, Recording
+from tests.interop_nemo.bundle_lab import SAMPLES, told
+from tests.interop_nemo.record_lab import AGENT, DIED, JUDGE, UNMEASURED, Given, experiment_of, scored
 
 pytestmark = [pytest.mark.upstream, pytest.mark.slow]
 CHECK = Path(__file__).parent / "check_with_sdk.py"

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundle_lab import SAMPLES, Lab, Trial, notes
 
 from pytest_metricbench.interop.nemo.bundles import read
 from pytest_metricbench.interop.recordings import ReadOptions, RecordingError
+from tests.interop_nemo.bundle_lab import SAMPLES, Lab, Trial, notes
 
 ONE = [Trial("t", "t:model", {"m.s": 1.0})]
 

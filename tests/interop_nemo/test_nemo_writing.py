@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundle_lab import SAMPLES, told
 from hypothesis import given
 from hypothesis import strategies as st
-from record_lab import AGENT, DIED, JUDGE, UNMEASURED, Given, experiment_of, scored
 
 from pytest_metricbench.contracts import NOT_RECORDED, AttemptError, AttemptRecord
 from pytest_metricbench.definition.experiment import Task
@@ -18,6 +16,8 @@ from pytest_metricbench.interop.nemo.summary import compensated_sum, range_score
 from pytest_metricbench.interop.nemo.trials import BundleError
 from pytest_metricbench.interop.nemo.writing import write_bundles
 from pytest_metricbench.interop.recordings import ReadOptions
+from tests.interop_nemo.bundle_lab import SAMPLES, told
+from tests.interop_nemo.record_lab import AGENT, DIED, JUDGE, UNMEASURED, Given, experiment_of, scored
 
 FILES = ["metadata.json", "run.json", "scores.jsonl", "summary.json", "tasks.jsonl", "trials.jsonl"]
 

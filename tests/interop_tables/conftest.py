@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from table_lab import TableLab
+
+from tests.interop_tables.table_lab import TableLab
 
 
 @pytest.fixture

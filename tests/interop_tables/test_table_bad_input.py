@@ -4,9 +4,9 @@ import os
 import tracemalloc
 
 import pytest
-from table_lab import TableLab
 
 from pytest_metricbench.interop.table import rows as table_rows
+from tests.interop_tables.table_lab import TableLab
 
 SAVE = "save it as CSV in UTF-8, or as JSONL"
 HEAD = b"task,reward\n"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_lab import TableLab, notes, rows, said
 
 from pytest_metricbench.interop.recordings import ReadOptions
 from pytest_metricbench.interop.table import reading as tables
+from tests.interop_tables.table_lab import TableLab, notes, rows, said
 
 Missing = object()
 

@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "plugin"))
-
-from plugin_lab import Lab
-
 from pytest_metricbench.definition.ids import derive_id
+from tests.plugin.plugin_lab import Lab
 
 ROWS = [
     # variant, task -> a letter an attempt: p passes, m misses, d died, u says nothing

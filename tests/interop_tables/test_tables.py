@@ -1,11 +1,11 @@
 """Tables as recorded attempts: which rows are attempts, of which variant and task, and what became of them."""
 
 import pytest
-from table_lab import TableLab, notes, rows, said
 
 from pytest_metricbench.definition.ids import derive_id
 from pytest_metricbench.interop.recordings import RecordedTask
 from pytest_metricbench.interop.table import reading as tables
+from tests.interop_tables.table_lab import TableLab, notes, rows, said
 
 PLAIN = """\
 variant,task,trial_id,reward

@@ -1,21 +1,15 @@
 """Fixtures for experiments whose items are tasks or variants with their attempts inside."""
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.opening
-import pytest_metricbench.scheduling
-import pytest_metricbench.session  # noqa: F401
-
-for folder in ("plugin", "faults"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
-
-import plugin_lab  # noqa: E402
-import session_lab  # noqa: E402
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.scheduling
+import pytest_metricbench.pytest_side.session  # noqa: F401
+from tests.faults import session_lab
+from tests.plugin import plugin_lab
 
 
 @pytest.fixture

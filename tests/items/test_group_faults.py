@@ -1,17 +1,17 @@
 """Items of several attempts whose workers die, whose process is killed, or whose messages cannot be read."""
 
 import pytest
-from session_lab import Lab, no_fault
 
 from pytest_metricbench import load_experiment
-from pytest_metricbench.bench import Bench
-from pytest_metricbench.crashes import crash_to_wire
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.crashes import crash_to_wire
+from pytest_metricbench.running.wire import from_wire, group_from_wire
 from pytest_metricbench.store.reading import read_store
-from pytest_metricbench.wire import from_wire, group_from_wire
+from tests.faults.session_lab import Lab, no_fault
 
 pytestmark = pytest.mark.slow
 
-AT_ONCE = "import pytest_metricbench.groups\n\npytest_metricbench.groups.SEND_EVERY = 0.0\n"
+AT_ONCE = "import pytest_metricbench.pytest_side.groups\n\npytest_metricbench.pytest_side.groups.SEND_EVERY = 0.0\n"
 """In a conftest.py: workers send every attempt as it ends, and not once in a second."""
 CRASHING = """
 import os

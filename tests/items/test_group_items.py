@@ -3,7 +3,9 @@
 import xml.etree.ElementTree as ET
 
 import pytest
-from plugin_lab import AGENT, TASKS, USUAL, node_ids, without, words
+
+from tests.plugin import plugin_lab
+from tests.plugin.plugin_lab import AGENT, TASKS, USUAL, node_ids, without, words
 
 BROKEN = {**USUAL, "no-pay::find": "pu"}
 """One attempt of no-pay at find cannot be measured."""
@@ -12,14 +14,14 @@ BY_TASK = [f"experiment.yml::shop::{variant}::{task['id']}" for variant in VARIA
 BY_VARIANT = [f"experiment.yml::shop::{variant}" for variant in VARIANTS]
 
 
-def attempts_of(shown):
+def attempts_of(shown: dict[str, str]) -> dict[str, str]:
     return {nodeid: word for nodeid, word in shown.items() if "::coverage::" not in nodeid}
 
 
 # ---------------------------------------------------------------- ids and selection
 
 
-def test_ids(lab):
+def test_ids(lab: plugin_lab.Lab) -> None:
     lab.make(items="task")
     assert node_ids(lab.run("experiment.yml", "--collect-only", "-q")) == BY_TASK
     lab.make(items="variant")
@@ -44,13 +46,13 @@ def test_ids(lab):
         ),
     ],
 )
-def test_selection(lab, unit, args, selected):
+def test_selection(lab: plugin_lab.Lab, unit: str, args: list[str], selected: list[str]) -> None:
     lab.make(items=unit)
     found = node_ids(lab.run(*args, "--strict-markers", "--collect-only", "-q"))
     assert found == [f"experiment.yml::shop::{name}" for name in selected]
 
 
-def test_what_is_selected_runs_with_all_its_attempts(lab):
+def test_what_is_selected_runs_with_all_its_attempts(lab: plugin_lab.Lab) -> None:
     lab.make(items="variant", coverage=None)
     assert lab.run("-k", "quiet").ret == 0
     assert lab.calls() == [f"quiet::{task}[{slot}]" for task in ("find", "pay", "refund") for slot in (1, 2)]
@@ -63,7 +65,7 @@ def test_what_is_selected_runs_with_all_its_attempts(lab):
         ("variant", "quiet::pay", "ERROR: *there is nothing below a variant; leave out ::pay"),
     ],
 )
-def test_what_is_inside_an_item_has_no_id(lab, unit, below, said):
+def test_what_is_inside_an_item_has_no_id(lab: plugin_lab.Lab, unit: str, below: str, said: str) -> None:
     lab.make(items=unit)
     result = lab.run(f"experiment.yml::shop::{below}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -71,7 +73,7 @@ def test_what_is_inside_an_item_has_no_id(lab, unit, below, said):
     assert lab.calls() == []
 
 
-def test_another_word_is_an_error_that_says_which_there_are(lab):
+def test_another_word_is_an_error_that_says_which_there_are(lab: plugin_lab.Lab) -> None:
     lab.make(items="case")
     result = lab.run("experiment.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -91,7 +93,7 @@ OUTCOMES = {
 }
 
 
-def test_words_of_tasks_and_what_the_last_line_counts(lab):
+def test_words_of_tasks_and_what_the_last_line_counts(lab: plugin_lab.Lab) -> None:
     lab.make(items="task", outcomes=OUTCOMES, coverage=None)
     first = lab.run("experiment.yml", "-v")
     assert attempts_of(words(first)) == {
@@ -114,7 +116,7 @@ def test_words_of_tasks_and_what_the_last_line_counts(lab):
     again.stdout.fnmatch_lines(["*= 9 reused (tasks) in *"])
 
 
-def test_words_of_variants(lab):
+def test_words_of_variants(lab: plugin_lab.Lab) -> None:
     lab.make(items="variant", outcomes={**OUTCOMES, "quiet::find": "m"})
     result = lab.run("experiment.yml", "-v")
     assert attempts_of(words(result)) == {
@@ -125,12 +127,12 @@ def test_words_of_variants(lab):
     assert result.ret == 0
 
 
-def test_letters(lab):
+def test_letters(lab: plugin_lab.Lab) -> None:
     lab.make(items="task", outcomes=OUTCOMES, coverage=None)
     lab.run("experiment.yml").stdout.fnmatch_lines(["experiment.yml .~mdm.dmm *"])
 
 
-def test_a_failure_lists_what_is_inside(lab, unit):
+def test_a_failure_lists_what_is_inside(lab: plugin_lab.Lab, unit: str) -> None:
     lab.make(items=unit, outcomes={**BROKEN, "no-pay::refund": "u"})
     result = lab.run("experiment.yml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -146,7 +148,7 @@ def test_a_failure_lists_what_is_inside(lab, unit):
     assert (counts["unmeasured"], counts["missing"]) == (3, 0)
 
 
-def test_a_long_list_is_cut(lab):
+def test_a_long_list_is_cut(lab: plugin_lab.Lab) -> None:
     lab.make(items="variant", attempts=5, outcomes={"quiet::find": "u", "quiet::pay": "u", "quiet::refund": "u"})
     text = lab.run("experiment.yml").stdout.str()
     assert "15 of 15 attempts not measured" in text
@@ -154,7 +156,7 @@ def test_a_long_list_is_cut(lab):
     assert text.count("] unmeasured (verifier)") == 10
 
 
-def test_junit_has_every_attempt(lab, unit):
+def test_junit_has_every_attempt(lab: plugin_lab.Lab, unit: str) -> None:
     lab.make(items=unit, outcomes={**OUTCOMES, "quiet::pay": "u"})
     lab.run("experiment.yml", "--junit-xml=junit.xml")
     cases = {}
@@ -190,7 +192,7 @@ def test_junit_has_every_attempt(lab, unit):
 # ---------------------------------------------------------------- the same experiment
 
 
-def test_the_answer_and_the_store_are_the_same(lab):
+def test_the_answer_and_the_store_are_the_same(lab: plugin_lab.Lab) -> None:
     """What one item is decides nothing but how pytest is told of it: the next run may choose otherwise."""
     answers = []
     for unit in ("attempt", "task", "variant"):
@@ -205,7 +207,7 @@ def test_the_answer_and_the_store_are_the_same(lab):
     assert lab.summary()["counts"]["reused"] == 17
 
 
-def test_recorded_variants_without_attempts_have_no_item(lab, unit):
+def test_recorded_variants_without_attempts_have_no_item(lab: plugin_lab.Lab, unit: str) -> None:
     lab.write("results.csv", "variant,task,reward\nbaseline,t1,1\nbaseline,t2,1\nm,t1,0\nn,t2,0\n")
     runner = {"kind": "recorded", "form": "table", "read": ["results.csv"], "baseline": "baseline"}
     lab.make(
@@ -219,7 +221,7 @@ def test_recorded_variants_without_attempts_have_no_item(lab, unit):
 AGENT_THAT_PRINTS = AGENT.replace("    time.sleep(", "    print('said by', where)\n    time.sleep(")
 
 
-def test_what_an_agent_prints_is_captured(lab):
+def test_what_an_agent_prints_is_captured(lab: plugin_lab.Lab) -> None:
     lab.make(items="task", agent=AGENT_THAT_PRINTS, outcomes={"quiet::pay": "u"})
     text = lab.run("experiment.yml").stdout.str()
     assert text.count("said by") == 2

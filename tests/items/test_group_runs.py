@@ -1,18 +1,21 @@
 """Runs whose items are groups of attempts: order, stops in the middle, what is kept, budgets, shards, plans."""
 
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from plugin_lab import AGENT, USUAL, node_ids, words
 
 from pytest_metricbench import load_experiment
-from pytest_metricbench.bench import Bench
-from pytest_metricbench.ordering import Order
+from pytest_metricbench.contracts import AttemptRecord
+from pytest_metricbench.pytest_side.sorting import slots_of
 from pytest_metricbench.reporting import announcing
-from pytest_metricbench.sorting import slots_of
+from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.ordering import Order
 from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.writing import StoreWriter
+from tests.plugin import plugin_lab
+from tests.plugin.plugin_lab import AGENT, USUAL, node_ids, words
 
 BROKEN = {**USUAL, "no-pay::find": "up"}
 """The first attempt of no-pay at find cannot be measured."""
@@ -21,8 +24,8 @@ BROKEN = {**USUAL, "no-pay::find": "up"}
 # ---------------------------------------------------------------- order
 
 
-def test_the_longest_together_first_within_baselines_and_mutants():
-    def keys(variant, task, count):
+def test_the_longest_together_first_within_baselines_and_mutants() -> None:
+    def keys(variant: str, task: str, count: int) -> list[tuple[str, str, str, int]]:
         return [("c", variant, task, slot) for slot in range(1, count + 1)]
 
     seconds = {"many": 1.0, "long": 2.0, "short": 0.5}
@@ -70,7 +73,7 @@ def pytest_metricbench_runners():
 
 
 @pytest.mark.parametrize("unit", ["attempt", "task", "variant"])
-def test_what_the_scheduler_is_told(unit):
+def test_what_the_scheduler_is_told(unit: str) -> None:
     """A mutant's item waits for the baseline's of its task, or of its case; one set-up in common is an affinity."""
     keys = [("c", variant, task, slot) for variant in ("baseline", "m") for task in "tu" for slot in (1, 2)]
     parts = {"attempt": 4, "task": 3, "variant": 2}[unit]
@@ -94,7 +97,7 @@ def test_what_the_scheduler_is_told(unit):
 
 
 @pytest.mark.benchmark  # what the scheduler does with slots, tests/scheduling holds
-def test_mutants_wait_for_their_baseline(lab):
+def test_mutants_wait_for_their_baseline(lab: plugin_lab.Lab) -> None:
     lab.make(items="variant", runner={"kind": "gated"}, coverage=None)
     lab.write("conftest.py", GATED)
     assert lab.run("experiment.yml", "-n2").ret == 0
@@ -122,7 +125,7 @@ COMING = (
 )
 
 
-def test_a_runner_may_begin_all_of_a_group(lab):
+def test_a_runner_may_begin_all_of_a_group(lab: plugin_lab.Lab) -> None:
     """The attempts of the first item are all begun before the first of them is asked for."""
     lab.make(items="variant", runner={"kind": "gated"}, coverage=None)
     lab.write("conftest.py", COMING)
@@ -143,7 +146,7 @@ def pytest_collection_modifyitems(items):
 """
 
 
-def test_nothing_of_what_is_skipped_is_begun(lab):
+def test_nothing_of_what_is_skipped_is_begun(lab: plugin_lab.Lab) -> None:
     lab.make(items="variant", runner={"kind": "gated"}, coverage=None)
     lab.write("conftest.py", COMING + "\n\nimport pytest\n" + SKIPPING)
     assert lab.run("experiment.yml").ret == 1  # quiet is missing
@@ -155,7 +158,7 @@ def test_nothing_of_what_is_skipped_is_begun(lab):
 # ---------------------------------------------------------------- stops and failures
 
 
-def test_first_failure_stops_inside_the_item(lab):
+def test_first_failure_stops_inside_the_item(lab: plugin_lab.Lab) -> None:
     lab.make(items="variant", outcomes={"baseline::find": "up"})
     result = lab.run("experiment.yml", "-x")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -167,7 +170,7 @@ def test_first_failure_stops_inside_the_item(lab):
     assert (counts["unmeasured"], counts["missing"]) == (1, 17)
 
 
-def test_last_failed_and_the_next_run(lab):
+def test_last_failed_and_the_next_run(lab: plugin_lab.Lab) -> None:
     lab.make(items="task", outcomes=BROKEN)
     assert lab.run("experiment.yml").ret == pytest.ExitCode.TESTS_FAILED
     lab.calls()
@@ -180,7 +183,7 @@ def test_last_failed_and_the_next_run(lab):
     assert lab.summary()["complete"]
 
 
-def test_cached_only_names_what_is_missing(lab):
+def test_cached_only_names_what_is_missing(lab: plugin_lab.Lab) -> None:
     lab.make(items="task", coverage=None)
     lab.run("experiment.yml::shop::baseline::find")
     lab.calls()
@@ -200,7 +203,7 @@ INTERRUPTED = AGENT.replace(
 )
 
 
-def test_an_interrupt_in_the_middle_loses_nothing_that_was_done(lab):
+def test_an_interrupt_in_the_middle_loses_nothing_that_was_done(lab: plugin_lab.Lab) -> None:
     lab.make(items="variant", agent=INTERRUPTED, coverage=None)
     assert lab.run("experiment.yml").ret == pytest.ExitCode.INTERRUPTED
     assert {line["task"] for line in lab.journal() if line["variant"] == "no-pay"} >= {"find", "pay"}
@@ -211,11 +214,11 @@ def test_an_interrupt_in_the_middle_loses_nothing_that_was_done(lab):
     assert len(lab.calls()) == 18 - kept
 
 
-def test_a_store_that_fails_in_the_middle_ends_the_item(lab, monkeypatch):
+def test_a_store_that_fails_in_the_middle_ends_the_item(lab: plugin_lab.Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be kept would be paid for in vain."""
     add = StoreWriter.add_attempt
 
-    def fails_at_pay(writer, record):
+    def fails_at_pay(writer: StoreWriter, record: AttemptRecord) -> None:
         if record.task == "pay":
             raise StoreError("the disk is full")
         add(writer, record)
@@ -236,7 +239,7 @@ def test_a_store_that_fails_in_the_middle_ends_the_item(lab, monkeypatch):
     [("task", []), ("variant", []), pytest.param("variant", ["-n2"], marks=pytest.mark.benchmark)],
     ids=["task", "variant", "variant n2"],
 )
-def test_a_budget_may_leave_a_part_of_an_item(lab, unit, workers):
+def test_a_budget_may_leave_a_part_of_an_item(lab: plugin_lab.Lab, unit: str, workers: list[str]) -> None:
     lab.make(items=unit, budget={"attempts": 7}, coverage=None)
     made, statuses = [], []
     for _ in range(3):
@@ -255,7 +258,7 @@ def test_a_budget_may_leave_a_part_of_an_item(lab, unit, workers):
         assert "the budget of 7 attempts was reached; 11 attempts are left" in first.stdout.str()
 
 
-def test_shards_take_items_whole(lab):
+def test_shards_take_items_whole(lab: plugin_lab.Lab) -> None:
     lab.make(items="task")
     named = [f"{variant}::{task}" for variant in ("baseline", "no-pay", "quiet") for task in ("find", "pay", "refund")]
     parts = [
@@ -266,14 +269,14 @@ def test_shards_take_items_whole(lab):
     assert min(map(len, parts)) == 4
 
 
-def test_the_plan_counts_attempts(lab):
+def test_the_plan_counts_attempts(lab: plugin_lab.Lab) -> None:
     lab.make(items="variant")
     result = lab.run("experiment.yml", "--metricbench-show=plan", "-k", "quiet")
     result.stdout.fnmatch_lines(["attempts*6 attempts of 18 of the experiment: 6 to run"])
     assert lab.calls() == []
 
 
-def test_stepwise_goes_on_where_it_stopped(lab):
+def test_stepwise_goes_on_where_it_stopped(lab: plugin_lab.Lab) -> None:
     lab.make(items="task", outcomes=BROKEN, coverage=None)
     lab.run("experiment.yml", "--sw")
     lab.calls()
@@ -285,7 +288,7 @@ def test_stepwise_goes_on_where_it_stopped(lab):
 # ---------------------------------------------------------------- very many items
 
 
-def test_very_many_items_are_told_once(lab, monkeypatch):
+def test_very_many_items_are_told_once(lab: plugin_lab.Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(announcing, "MANY_ITEMS", 20)
     tasks = [{"id": f"t{number}"} for number in range(5)]
     lab.make(case={"tasks": tasks, "mutants": [{"id": "m"}], "subsets": None}, attempts=3, coverage=None)
@@ -294,8 +297,8 @@ def test_very_many_items_are_told_once(lab, monkeypatch):
     assert "in experiment.yml `items: task` makes 10, and `items: variant` makes 2" in said
 
 
-def test_who_chose_is_not_told_of_the_choice(lab):
-    def notice(count, **keys):
+def test_who_chose_is_not_told_of_the_choice(lab: plugin_lab.Lab) -> None:
+    def notice(count: int, **keys: Any) -> str | None:
         return announcing.many_items_notice(Bench(load_experiment(lab.make(**keys)), lab.store()), count)
 
     assert notice(20_000) is None
@@ -305,7 +308,7 @@ def test_who_chose_is_not_told_of_the_choice(lab):
 
 
 @pytest.mark.benchmark
-def test_they_are_told_once_though_two_workers_collect(lab, monkeypatch):
+def test_they_are_told_once_though_two_workers_collect(lab: plugin_lab.Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(announcing, "MANY_ITEMS", 5)
     lab.make(coverage=None)
     said = [line for line in lab.run("experiment.yml", "-n2").outlines if "one an attempt" in line]

@@ -4,13 +4,16 @@ import importlib.util
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.plugin import plugin_lab
 
 FOLDER = Path(__file__).parents[1] / "known_answers"
 
 
-def differences(summary, expected):
+def differences(summary: dict[str, Any], expected: dict[str, Any]) -> list[str]:
     spec = importlib.util.spec_from_file_location("known_answers_check", FOLDER / "check_summary.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -27,7 +30,7 @@ def differences(summary, expected):
     ],
     ids=["task", "variant", "task n2", "variant n2"],
 )
-def test_the_known_answers(lab, unit, workers):
+def test_the_known_answers(lab: plugin_lab.Lab, unit: str, workers: list[str]) -> None:
     for name in ("agent.py", "outcomes.json"):
         shutil.copy(FOLDER / name, lab.path / name)
     text = (FOLDER / "experiment.yml").read_text()

@@ -4,7 +4,8 @@ import os
 import signal
 
 import pytest
-from session_lab import Lab, no_fault
+
+from tests.faults.session_lab import Lab, no_fault
 
 pytestmark = pytest.mark.slow
 

@@ -5,10 +5,12 @@ Prints the first differences and exits 1 on any.
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
-def differences(summary, want, tolerance=1e-9):
+def differences(summary: dict[str, Any], want: dict[str, Any], tolerance: float = 1e-9) -> list[str]:
     """Every figure of the case ``alpha`` that differs from what is wanted, in words."""
     case = summary["cases"]["alpha"]
     return [
@@ -18,7 +20,7 @@ def differences(summary, want, tolerance=1e-9):
     ]
 
 
-def _same(got, want, tolerance):
+def _same(got: Any, want: Any, tolerance: float) -> bool:
     if isinstance(got, dict) and "value" in got and not isinstance(want, dict):
         got = got["value"]
     if got is None or want is None or isinstance(got, str | bool) or isinstance(want, str | bool):
@@ -26,7 +28,7 @@ def _same(got, want, tolerance):
     return abs(got - want) <= tolerance
 
 
-def _compared(case, want):
+def _compared(case: dict[str, Any], want: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     for variant, by_k in want["pass_at_k"].items():
         for name in ("pass_at_k", "pass_hat_k"):
             for k in by_k:
@@ -55,7 +57,7 @@ def _compared(case, want):
                 yield f"{score} size {size} {field}", got["by_size"][size][field], value
 
 
-def main(summary_path, expected_path):
+def main(summary_path: str, expected_path: str) -> int:
     found = differences(json.loads(Path(summary_path).read_text()), json.loads(Path(expected_path).read_text()))
     print("\n".join(found[:10]))
     if found:

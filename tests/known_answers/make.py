@@ -8,10 +8,20 @@ import json
 import math
 import random
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from scipy import stats
+
+Row = list[Any]
+"""Attempts of a variant on a task: each a score, None where it died, or ``unmeasured``."""
+Outcomes = dict[str, dict[str, Row]]
+Goals = dict[str, list[int]]
+Subsets = dict[str, list[str]]
+Estimate = Callable[[int, int, int], Fraction]
+"""Of ``n`` attempts of which ``c`` passed, for ``k``."""
 
 ATTEMPTS = 4
 TASKS = [f"t{number:02d}" for number in range(1, 13)]
@@ -28,7 +38,7 @@ SPECIAL = {
 DAMAGED = [[0, 0, 0, 0], [0, 0, 1, 0], [None, 0, 0, 0], [0, 1, 0, 0]]
 
 
-def tables(seed):
+def tables(seed: int) -> tuple[Outcomes, Goals, Subsets]:
     """Outcomes by variant and task, goals by task, subsets; m07 equals the baseline and m08 always dies."""
     draw = random.Random(seed)
     baseline = {task: list(SPECIAL.get(task, [1] * ATTEMPTS)) for task in TASKS}
@@ -51,54 +61,54 @@ def tables(seed):
     return outcomes, goals, subsets
 
 
-def entries(row):
+def entries(row: Row) -> list[float | None]:
     return [value for value in row if value != UNMEASURED]
 
 
-def passes(row):
+def passes(row: Row) -> int:
     return sum(1 for value in entries(row) if value is not None and value >= 1)
 
 
-def mean_over_tasks(by_task, k, estimate):
+def mean_over_tasks(by_task: Mapping[str, Row], k: int, estimate: Estimate) -> dict[str, Any]:
     values = [estimate(len(entries(row)), passes(row), k) for row in by_task.values() if len(entries(row)) >= k]
     value = float(sum(values) / len(values)) if values else None
     return {"value": value, "count": len(values), "nan_count": len(by_task) - len(values)}
 
 
-def any_of_k(n, c, k):
+def any_of_k(n: int, c: int, k: int) -> Fraction:
     return Fraction(1) - Fraction(math.comb(n - c, k), math.comb(n, k))
 
 
-def all_of_k(n, c, k):
+def all_of_k(n: int, c: int, k: int) -> Fraction:
     return Fraction(math.comb(c, k), math.comb(n, k))
 
 
-def verdict(row):
+def verdict(row: Row) -> str:
     n, c = len(entries(row)), passes(row)
     return "unmeasured" if not n else "solved" if c == n else "failed" if c == 0 else "flaky"
 
 
-def rates(baseline, mutant):
+def rates(baseline: Row, mutant: Row) -> tuple[Fraction, Fraction] | None:
     """Both pass rates; None where a side has no entry."""
     if not entries(baseline) or not entries(mutant):
         return None
     return Fraction(passes(baseline), len(entries(baseline))), Fraction(passes(mutant), len(entries(mutant)))
 
 
-def state(baseline, mutant):
+def state(baseline: Row, mutant: Row) -> str:
     both = rates(baseline, mutant)
     if both is None:
         return "missing"
     return "killed" if both[0] > Fraction(1, 2) and not both[1] > Fraction(1, 2) else "survived"
 
 
-def kill_share(kills, valid, tasks):
+def kill_share(kills: Mapping[str, Mapping[str, str]], valid: Sequence[str], tasks: Sequence[str]) -> float | None:
     counted = [m for m in valid if any(kills[m][task] != "missing" for task in tasks)]
     killed = [m for m in counted if any(kills[m][task] == "killed" for task in tasks)]
     return len(killed) / len(counted) if counted else None
 
 
-def mean_drop(outcomes, valid, tasks):
+def mean_drop(outcomes: Outcomes, valid: Sequence[str], tasks: Sequence[str]) -> float | None:
     means = []
     for mutant in valid:
         both = [rates(outcomes["baseline"][task], outcomes[mutant][task]) for task in tasks]
@@ -108,7 +118,7 @@ def mean_drop(outcomes, valid, tasks):
     return float(sum(means) / len(means)) if means else None
 
 
-def coefficients(ids, coverage, score):
+def coefficients(ids: Sequence[str], coverage: Mapping[str, float], score: Mapping[str, float]) -> dict[str, Any]:
     x, y = [round(coverage[s], 12) for s in ids], [round(score[s], 12) for s in ids]
     defined = len(set(x)) > 1 and len(set(y)) > 1
     functions = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -118,7 +128,7 @@ def coefficients(ids, coverage, score):
     }
 
 
-def expected(outcomes, goals, subsets):
+def expected(outcomes: Outcomes, goals: Goals, subsets: Subsets) -> dict[str, Any]:
     valid = [mutant for mutant in MUTANTS if mutant != "m08"]
     baseline = outcomes["baseline"]
     kills = {m: {task: state(baseline[task], outcomes[m][task]) for task in TASKS} for m in MUTANTS}
@@ -149,11 +159,11 @@ def expected(outcomes, goals, subsets):
     }
 
 
-def _means(outcomes, estimate):
+def _means(outcomes: Outcomes, estimate: Estimate) -> dict[str, Any]:
     return {v: {str(k): mean_over_tasks(by_task, k, estimate) for k in KS} for v, by_task in outcomes.items()}
 
 
-def _correlation(subsets, coverage, score):
+def _correlation(subsets: Subsets, coverage: Mapping[str, float], score: Mapping[str, float]) -> dict[str, Any]:
     by_size = {str(size): [s for s, tasks in subsets.items() if len(tasks) == size] for size in (3, 5)}
     return {
         "overall": coefficients(list(subsets), coverage, score),
@@ -161,7 +171,7 @@ def _correlation(subsets, coverage, score):
     }
 
 
-def experiment(subsets):
+def experiment(subsets: Subsets) -> str:
     lines = [
         "metricbench: 1",
         "name: known-answers",
@@ -185,7 +195,7 @@ def experiment(subsets):
     return "\n".join(lines) + "\n"
 
 
-def main(seed=11, folder=Path(__file__).parent):
+def main(seed: int = 11, folder: Path = Path(__file__).parent) -> None:
     outcomes, goals, subsets = tables(seed)
     (folder / "outcomes.json").write_text(json.dumps({"outcomes": outcomes, "goals": goals}))
     (folder / "expected.json").write_text(json.dumps(expected(outcomes, goals, subsets), indent=1))

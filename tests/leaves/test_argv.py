@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from pytest_metricbench.processes import Argv
+from pytest_metricbench.argv import Argv
 
 
 class Settings(BaseModel):

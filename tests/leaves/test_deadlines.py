@@ -94,13 +94,13 @@ def test_a_call_that_ends_just_in_time_is_never_hit_later() -> None:
 def test_a_call_that_waits_is_ended(call: Callable[..., Any], late: Callable[[], None]) -> None:
     began = time.monotonic()
     assert isinstance(call(0.1, late), DeadlineExceededError)
-    assert 0.1 <= time.monotonic() - began < 3
+    assert 0.1 <= time.monotonic() - began < 15
 
 
 def test_a_call_that_computes_is_ended(call: Callable[..., Any]) -> None:
     began = time.monotonic()
-    assert isinstance(call(0.1, busy, 3), DeadlineExceededError)
-    assert time.monotonic() - began < 2.5
+    assert isinstance(call(0.1, busy, 20), DeadlineExceededError)
+    assert time.monotonic() - began < 15
 
 
 def test_except_exception_does_not_swallow_it() -> None:
@@ -199,7 +199,7 @@ def test_a_handler_of_somebody_else_is_put_back() -> None:
 def test_nested_calls(outer: float, inner: float) -> None:
     began = time.monotonic()
     assert isinstance(outcome(lambda: call_within(outer, call_within, inner, time.sleep, 20)), DeadlineExceededError)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 8
 
 
 def test_a_nested_call_that_is_late_leaves_the_outer_one_its_time() -> None:
@@ -229,7 +229,7 @@ def test_an_async_function_is_awaited(call: Callable[..., Any]) -> None:
 def test_an_async_function_is_ended() -> None:
     began = time.monotonic()
     assert isinstance(outcome(lambda: call_within(0.1, call_and_await, nap, 20)), DeadlineExceededError)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
 
 
 def test_an_async_function_that_computes_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,7 @@ def test_an_async_function_that_computes_is_ended(monkeypatch: pytest.MonkeyPatc
 
     began = time.monotonic()
     assert isinstance(outcome(lambda: call_within(0.1, call_and_await, parent)), DeadlineExceededError)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
 
 
 def test_anything_that_can_be_awaited_is(call: Callable[..., Any]) -> None:

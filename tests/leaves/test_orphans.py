@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -34,7 +36,7 @@ def alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-def wait_until(condition, seconds: float = 10) -> bool:
+def wait_until(condition: Callable[[], object], seconds: float = 10) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -44,7 +46,7 @@ def wait_until(condition, seconds: float = 10) -> bool:
 
 
 @pytest.mark.parametrize("whole_group", [False, True], ids=["the process", "its group"])
-def test_what_a_killed_process_ran_is_killed(tmp_path, whole_group):
+def test_what_a_killed_process_ran_is_killed(tmp_path: Path, whole_group: bool) -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], start_new_session=True) as parent:
         assert wait_until(lambda: (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text().strip() != "")
         agent = int((tmp_path / "pid").read_text())
@@ -53,7 +55,7 @@ def test_what_a_killed_process_ran_is_killed(tmp_path, whole_group):
     assert wait_until(lambda: not alive(agent))
 
 
-def test_groups_that_ended_are_left_alone(tmp_path):
+def test_groups_that_ended_are_left_alone(tmp_path: Path) -> None:
     watch = OrphanWatch()
     with subprocess.Popen(["/bin/sleep", "60"], start_new_session=True) as other:
         watch.started(other.pid)
@@ -64,8 +66,8 @@ def test_groups_that_ended_are_left_alone(tmp_path):
         other.kill()
 
 
-def test_a_watch_that_cannot_start_is_none(monkeypatch):
-    def refuse(*args, **kwargs):
+def test_a_watch_that_cannot_start_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> NoReturn:
         raise FileNotFoundError("/bin/sh")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
@@ -75,7 +77,7 @@ def test_a_watch_that_cannot_start_is_none(monkeypatch):
     watch.close()
 
 
-def test_a_shell_that_died_is_no_fault():
+def test_a_shell_that_died_is_no_fault() -> None:
     watch = OrphanWatch()
     watch.started(999_999_999)
     watch._shell.kill()

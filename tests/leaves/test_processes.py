@@ -200,11 +200,11 @@ def test_at_the_timeout_a_stubborn_grandchild_goes_too(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "GRACE", 0.2)
-    ended = run("trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! > pid; wait", timeout=0.4)
+    ended = run("trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! > pid; wait", timeout=0.9)
     assert ended.timed_out
     assert ended.returncode == -signal.SIGKILL
-    assert ended.describe(0.4) == "ran longer than 0.4 s and was stopped"
-    assert 0.6 <= ended.duration < 5
+    assert ended.describe(0.9) == "ran longer than 0.9 s and was stopped"
+    assert 1.1 <= ended.duration < 15
     assert not alive(int(wait_for(tmp_path / "pid")))
 
 
@@ -217,7 +217,7 @@ def test_at_the_timeout_there_is_time_to_write_what_was_gathered(run: Run, tmp_p
 
 
 def test_a_grandchild_that_outlives_an_obedient_leader_is_killed(run: Run, tmp_path: Path) -> None:
-    ended = run("(trap '' TERM; while :; do sleep 1; done) & echo $! > pid; wait", timeout=0.4)
+    ended = run("(trap '' TERM; while :; do sleep 1; done) & echo $! > pid; wait", timeout=0.9)
     assert ended.timed_out
     assert not alive(int(wait_for(tmp_path / "pid")))
 
@@ -232,9 +232,9 @@ def test_children_left_behind_after_a_normal_exit_are_gone(run: Run, tmp_path: P
 
 
 def test_nothing_writes_to_the_workspace_afterwards(run: Run, tmp_path: Path) -> None:
-    run("(while :; do echo x >> late; done) & sleep 0.1")
+    run("(while :; do echo x >> late; done) & echo $! > pid; until [ -s late ]; do sleep 0.01; done")
     size = (tmp_path / "late").stat().st_size
-    time.sleep(0.2)
+    assert not alive(int(wait_for(tmp_path / "pid")))
     assert (tmp_path / "late").stat().st_size == size
 
 
@@ -327,7 +327,6 @@ def test_endless_output_is_stopped(run: Run, tmp_path: Path, monkeypatch: pytest
     ended = run(f"yes >&{channel}")
     assert ended.overflowed
     assert not ended.timed_out
-    assert ended.duration < 5
     assert "more than 3 MiB" in (ended.describe(20) or "")
     assert (tmp_path / ("out" if channel == "1" else "err")).stat().st_size < processes.LOG_LIMIT + 100
 

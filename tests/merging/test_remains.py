@@ -1,15 +1,19 @@
+from collections.abc import Callable
+from pathlib import Path
+
+from pytest_metricbench.contracts import AttemptRecord
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.remains import set_aside_interrupted, set_aside_stale
 
 
-def workspace(layout, task, folder):
+def workspace(layout: Layout, task: str, folder: str) -> Path:
     made = layout.workspace("c", "baseline", task, folder)
     made.mkdir(parents=True)
     (made / "trace.txt").write_text(folder)
     return made
 
 
-def test_unknown_workspaces_are_set_aside_and_named(tmp_path):
+def test_unknown_workspaces_are_set_aside_and_named(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     workspace(layout, "t1", "known")
     workspace(layout, "t1", "in-flight")
@@ -19,7 +23,7 @@ def test_unknown_workspaces_are_set_aside_and_named(tmp_path):
     assert set_aside_interrupted(layout, {"known"}) == []
 
 
-def test_names_that_are_taken_get_a_number(tmp_path):
+def test_names_that_are_taken_get_a_number(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     for _ in range(3):
         workspace(layout, "t1", "x")
@@ -27,7 +31,7 @@ def test_names_that_are_taken_get_a_number(tmp_path):
     assert sorted(path.name for path in (layout.interrupted / "c/baseline/t1").iterdir()) == ["x", "x-2", "x-3"]
 
 
-def test_links_are_neither_followed_nor_moved(tmp_path):
+def test_links_are_neither_followed_nor_moved(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "store")
     elsewhere = tmp_path / "elsewhere/deep/down"
     elsewhere.mkdir(parents=True)
@@ -37,11 +41,11 @@ def test_links_are_neither_followed_nor_moved(tmp_path):
     assert elsewhere.is_dir()
 
 
-def test_an_empty_store(tmp_path):
+def test_an_empty_store(tmp_path: Path) -> None:
     assert set_aside_interrupted(Layout(tmp_path / "none"), ()) == []
 
 
-def test_stale_workspaces_stay_readable(tmp_path, record):
+def test_stale_workspaces_stay_readable(tmp_path: Path, record: Callable[..., AttemptRecord]) -> None:
     layout = Layout(tmp_path)
     made = record("t1")
     workspace(layout, "t1", made.trial_id)

@@ -5,7 +5,8 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from session_lab import NEIGHBOURS, Lab, no_fault
+
+from tests.faults.session_lab import NEIGHBOURS, Lab, no_fault
 
 for module in ("randomly", "rerunfailures", "repeat", "timeout", "html", "cov", "sugar"):
     pytest.importorskip(f"pytest_{module}")

@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from session_lab import Lab, no_fault
+
+from tests.faults.session_lab import Lab, no_fault
 
 pytest.importorskip("pytest_html")
 

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from session_lab import Lab, no_fault
+
+from tests.faults.session_lab import Lab, no_fault
 
 pytest.importorskip("pytest_randomly")
 

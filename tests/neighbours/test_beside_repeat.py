@@ -1,7 +1,8 @@
 """pytest-repeat repeats test functions; an experiment says itself how many attempts there are."""
 
 import pytest
-from session_lab import Lab, no_fault
+
+from tests.faults.session_lab import Lab, no_fault
 
 pytest.importorskip("pytest_repeat")
 

@@ -1,7 +1,8 @@
 """pytest-rerunfailures runs a failed item again: that is the attempt's next try, and a second attempt nowhere."""
 
 import pytest
-from session_lab import Lab, no_fault, words
+
+from tests.faults.session_lab import Lab, no_fault, words
 
 pytest.importorskip("pytest_rerunfailures")
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from session_lab import Lab, alive, no_fault
+
+from tests.faults.session_lab import Lab, alive, no_fault
 
 pytest.importorskip("pytest_timeout")
 pytestmark = pytest.mark.slow

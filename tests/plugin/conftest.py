@@ -3,14 +3,14 @@
 from contextlib import suppress
 
 import pytest
-from plugin_lab import Lab
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.opening
-import pytest_metricbench.session
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.session
+from tests.plugin.plugin_lab import Lab
 
 with suppress(ImportError):  # without pytest-xdist
-    import pytest_metricbench.scheduling  # noqa: F401
+    import pytest_metricbench.pytest_side.scheduling  # noqa: F401
 
 
 @pytest.fixture

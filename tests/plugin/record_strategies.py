@@ -1,5 +1,7 @@
 """Records of attempts for hypothesis, as far as the wire is concerned."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import AttemptError, AttemptRecord
@@ -11,7 +13,7 @@ OUTCOMES = st.sampled_from(["scored", "died", "unmeasured"])
 
 
 @st.composite
-def records(draw, outcome=OUTCOMES):
+def records(draw: st.DrawFn, outcome: st.SearchStrategy[Any] = OUTCOMES) -> AttemptRecord:
     return AttemptRecord(
         case=draw(NAMES),
         variant=draw(NAMES),

@@ -2,70 +2,24 @@
 
 import json
 
-from plugin_lab import words
-
-CONFTEST = """
-import json
-import pathlib
-from typing import Literal
-
-from pytest_metricbench import Outcome, Runner
-
-HERE = pathlib.Path(__file__).parent
+from tests.plugin.cluster_lab import CONFTEST
+from tests.plugin.plugin_lab import Lab, words
 
 
-class Cluster(Runner):
-    kind: Literal["cluster"] = "cluster"
-    flight: int = 3
-    fails: bool = False
-
-    @property
-    def ahead(self):
-        return self.flight
-
-    def note(self, what, request=None):
-        where = "" if request is None else f" {request.variant.id}::{request.task.id}[{request.attempt}]"
-        with open(HERE / "log.txt", "a") as log:
-            log.write(f"{what}{where}\\n")
-
-    def begin(self, request, workspace):
-        if self.fails:
-            raise RuntimeError("the cluster is away")
-        self.note("begin", request)
-        (workspace / "job.txt").write_text(request.trial_id)
-
-    def run(self, request, workspace):
-        self.note("run", request)
-        job = workspace / "job.txt"
-        if not self.fails and job.read_text() != request.trial_id:
-            raise AssertionError("another attempt was begun")
-        if (HERE / "stop").exists():
-            raise KeyboardInterrupt
-        return Outcome.scored({"reward": 1.0})
-
-    def close(self):
-        self.note("close")
-
-
-def pytest_metricbench_runners():
-    return [Cluster]
-"""
-
-
-def prepared(lab, **runner):
+def prepared(lab: Lab, **runner: object) -> Lab:
     lab.make(runner={"kind": "cluster", **runner}, attempts=1, coverage=None)
     lab.write("conftest.py", CONFTEST)
     return lab
 
 
-def log(lab):
+def log(lab: Lab) -> list[str]:
     path = lab.path / "log.txt"
     lines = path.read_text().splitlines()
     path.unlink()
     return lines
 
 
-def test_the_next_attempts_are_begun_in_their_order(lab):
+def test_the_next_attempts_are_begun_in_their_order(lab: Lab) -> None:
     result = prepared(lab).run("-v", "experiment.yml")
     assert result.ret == 0
     order = [name.partition("::")[2].partition("::")[2] for name in words(result)]
@@ -81,7 +35,7 @@ def test_the_next_attempts_are_begun_in_their_order(lab):
         flying -= line.startswith("run")
 
 
-def test_reused_attempts_are_not_begun(lab):
+def test_reused_attempts_are_not_begun(lab: Lab) -> None:
     prepared(lab).run("experiment.yml")
     log(lab)
     (lab.store() / "summary.json").unlink()
@@ -90,12 +44,12 @@ def test_reused_attempts_are_not_begun(lab):
     assert log(lab) == ["close"]
 
 
-def test_deselected_attempts_are_not_begun(lab):
+def test_deselected_attempts_are_not_begun(lab: Lab) -> None:
     prepared(lab).run("experiment.yml", "-k", "quiet")
     assert {line.partition(" ")[2].partition(":")[0] for line in log(lab) if line.startswith("begin")} == {"quiet"}
 
 
-def test_what_was_begun_is_ended_when_the_run_stops(lab):
+def test_what_was_begun_is_ended_when_the_run_stops(lab: Lab) -> None:
     prepared(lab)
     (lab.path / "stop").touch()
     assert lab.run("experiment.yml").ret == 2
@@ -105,13 +59,13 @@ def test_what_was_begun_is_ended_when_the_run_stops(lab):
     assert lab.run("experiment.yml").ret == 0
 
 
-def test_an_attempt_that_cannot_be_begun_is_run_in_its_turn(lab):
+def test_an_attempt_that_cannot_be_begun_is_run_in_its_turn(lab: Lab) -> None:
     result = prepared(lab, fails=True).run("experiment.yml")
     assert result.ret == 0
     assert [line.partition(" ")[0] for line in log(lab)] == [*["run"] * 9, "close"]
 
 
-def test_workers_begin_one_ahead(lab):
+def test_workers_begin_one_ahead(lab: Lab) -> None:
     result = prepared(lab).run("experiment.yml", "-n2", apart=True)
     assert result.ret == 0
     lines = log(lab)

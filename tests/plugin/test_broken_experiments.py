@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.plugin.plugin_lab import Lab
+
 BROKEN = """\
 metricbench: 1
 name: shop
@@ -23,14 +25,14 @@ PROBLEMS = [
 
 
 @pytest.fixture
-def broken(lab):
+def broken(lab: Lab) -> Lab:
     lab.make("other.yml", name="other")  # for its agent
     lab.write("broken.experiment.yml", BROKEN)
     return lab
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
-def test_named_is_a_usage_error_with_every_problem(broken, workers):
+def test_named_is_a_usage_error_with_every_problem(broken: Lab, workers: list[str]) -> None:
     result = broken.run("broken.experiment.yml", "other.yml", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(PROBLEMS)
@@ -40,7 +42,7 @@ def test_named_is_a_usage_error_with_every_problem(broken, workers):
     assert not broken.store("other").exists()
 
 
-def test_two_broken_files_are_told_at_once(broken):
+def test_two_broken_files_are_told_at_once(broken: Lab) -> None:
     broken.write("worse.yml", "metricbench: 2\n")
     result = broken.run("worse.yml", "broken.experiment.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -48,13 +50,13 @@ def test_two_broken_files_are_told_at_once(broken):
 
 
 @pytest.mark.parametrize("below", ["::shop", "::shop::baseline::find[1]"])
-def test_a_part_of_a_broken_file(broken, below):
+def test_a_part_of_a_broken_file(broken: Lab, below: str) -> None:
     result = broken.run(f"broken.experiment.yml{below}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(PROBLEMS[:1])
 
 
-def test_found_in_a_folder_is_a_collection_error(broken):
+def test_found_in_a_folder_is_a_collection_error(broken: Lab) -> None:
     broken.make("experiment.yml")
     result = broken.run()
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -69,7 +71,7 @@ def test_found_in_a_folder_is_a_collection_error(broken):
 
 
 @pytest.mark.slow
-def test_found_in_a_folder_with_workers(broken):
+def test_found_in_a_folder_with_workers(broken: Lab) -> None:
     broken.make("experiment.yml")
     result = broken.run("-n2")
     assert result.ret == pytest.ExitCode.TESTS_FAILED  # xdist runs the items of other files all the same
@@ -78,7 +80,7 @@ def test_found_in_a_folder_with_workers(broken):
     assert broken.summary()["complete"]
 
 
-def test_going_on_beside_a_broken_file(broken):
+def test_going_on_beside_a_broken_file(broken: Lab) -> None:
     broken.make("experiment.yml")
     result = broken.run("--continue-on-collection-errors")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -86,13 +88,13 @@ def test_going_on_beside_a_broken_file(broken):
     assert broken.summary()["complete"]
 
 
-def test_a_file_that_is_not_selected_is_not_checked(broken):
+def test_a_file_that_is_not_selected_is_not_checked(broken: Lab) -> None:
     broken.make("experiment.yml")
     assert broken.run("experiment.yml").ret == 0
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
-def test_a_missing_agent_is_told_before_anything_runs(lab, workers):
+def test_a_missing_agent_is_told_before_anything_runs(lab: Lab, workers: list[str]) -> None:
     lab.make()
     (lab.path / "agent.py").unlink()
     result = lab.run("experiment.yml", *workers)
@@ -100,7 +102,7 @@ def test_a_missing_agent_is_told_before_anything_runs(lab, workers):
     result.stderr.fnmatch_lines(["ERROR: *experiment.yml:*: runner.agent: the module 'agent' is neither beside *"])
 
 
-def test_an_agent_whose_import_fails_leaves_attempts_unmeasured(lab):
+def test_an_agent_whose_import_fails_leaves_attempts_unmeasured(lab: Lab) -> None:
     lab.make(agent="import nothing_like_it\n\ndef run(request): pass\nverify = measure = run\n", attempts=1)
     result = lab.run("experiment.yml", "-k", "quiet and find")
     assert result.ret == pytest.ExitCode.TESTS_FAILED

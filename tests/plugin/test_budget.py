@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugin_lab import AGENT, USUAL, Lab, words
+
+from tests.plugin.plugin_lab import AGENT, USUAL, Lab, words
 
 BUDGET_REACHED = 6
 PRICED = AGENT.replace('"tone": "dry"}', '"tone": "dry", "cost_usd": 0.25}')
@@ -29,7 +30,7 @@ def left(limit: str, attempts: str) -> str:
 # ---------------------------------------------------------------- attempts
 
 
-def test_no_more_attempts_than_the_budget_has(lab, workers):
+def test_no_more_attempts_than_the_budget_has(lab: Lab, workers: list[str]) -> None:
     lab.make(budget={"attempts": 7})
     result = lab.run("experiment.yml", *workers)
     assert result.ret == BUDGET_REACHED
@@ -41,7 +42,7 @@ def test_no_more_attempts_than_the_budget_has(lab, workers):
     assert not (lab.store() / "budget").exists()
 
 
-def test_run_after_run_until_everything_is_there(lab, workers):
+def test_run_after_run_until_everything_is_there(lab: Lab, workers: list[str]) -> None:
     lab.make(budget={"attempts": 7})
     plain = Lab(lab.pytester)
     statuses, made = [], []
@@ -57,7 +58,7 @@ def test_run_after_run_until_everything_is_there(lab, workers):
     assert whole["cases"]["shop"]["mutants"]["undetected"] == ["quiet"]
 
 
-def test_a_budget_that_is_just_enough_is_not_reached(lab):
+def test_a_budget_that_is_just_enough_is_not_reached(lab: Lab) -> None:
     lab.make(budget={"attempts": 18})
     result = lab.run("experiment.yml")
     assert result.ret == 0
@@ -65,7 +66,7 @@ def test_a_budget_that_is_just_enough_is_not_reached(lab):
     assert "the budget of" not in result.stdout.str()
 
 
-def test_what_is_reused_takes_nothing(lab, workers):
+def test_what_is_reused_takes_nothing(lab: Lab, workers: list[str]) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(budget={"attempts": 1}, case={"baseline": {"params": {"x": 1}}})
@@ -77,7 +78,7 @@ def test_what_is_reused_takes_nothing(lab, workers):
     assert said(result) == left("1 attempt", "5 attempts are")
 
 
-def test_what_is_scored_again_takes_from_it(lab):
+def test_what_is_scored_again_takes_from_it(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.write("judge.py", "def verify(request, output):\n    return {'reward': 1.0}\n")
@@ -89,20 +90,20 @@ def test_what_is_scored_again_takes_from_it(lab):
     assert len(again) == 4
 
 
-def test_what_failed_makes_the_status_1(lab, workers):
+def test_what_failed_makes_the_status_1(lab: Lab, workers: list[str]) -> None:
     lab.make(budget={"attempts": 3}, outcomes={"baseline::find": "u"})
     result = lab.run("experiment.yml", *workers)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert said(result).startswith("the budget of 3 attempts was reached; 15 attempts are left")
 
 
-def test_retries_belong_to_their_attempt(lab):
+def test_retries_belong_to_their_attempt(lab: Lab) -> None:
     lab.make(budget={"attempts": 2}, retries=3, outcomes={"baseline::find": "u"})
     lab.run("experiment.yml")
     assert lab.calls() == ["baseline::find[1]"] * 4 + ["baseline::find[2]"] * 4
 
 
-def test_a_part_that_fits_is_whole(lab, workers):
+def test_a_part_that_fits_is_whole(lab: Lab, workers: list[str]) -> None:
     lab.make(budget={"attempts": 6})
     result = lab.run("experiment.yml", "-k", "baseline", *workers)
     assert result.ret == 0
@@ -112,7 +113,7 @@ def test_a_part_that_fits_is_whole(lab, workers):
 # ---------------------------------------------------------------- what is left
 
 
-def test_what_is_left_is_neither_failed_nor_missing(lab):
+def test_what_is_left_is_neither_failed_nor_missing(lab: Lab) -> None:
     lab.make(budget={"attempts": 7})
     result = lab.run("experiment.yml", "-v")
     assert len(words(result)) == 7
@@ -124,19 +125,19 @@ def test_what_is_left_is_neither_failed_nor_missing(lab):
     assert not (lab.store() / "summary.json").exists()
 
 
-def test_gates_that_need_what_is_left_are_open(lab):
+def test_gates_that_need_what_is_left_are_open(lab: Lab) -> None:
     lab.make(budget={"attempts": 7}, gates=["mutation_score >= 0.99", "baseline pass@1 >= 0.5"])
     result = lab.run("experiment.yml")
     assert result.ret == BUDGET_REACHED
     assert [gate["holds"] for gate in lab.summary(partial=True)["gates"]] == [None, True]
 
 
-def test_a_gate_that_does_not_hold_makes_the_status_1(lab):
+def test_a_gate_that_does_not_hold_makes_the_status_1(lab: Lab) -> None:
     lab.make(budget={"attempts": 7}, gates=["baseline pass@1 >= 0.99"])
     assert lab.run("experiment.yml").ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_a_whole_summary_is_not_overwritten(lab):
+def test_a_whole_summary_is_not_overwritten(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     before = (lab.store() / "summary.json").read_bytes()
@@ -145,7 +146,7 @@ def test_a_whole_summary_is_not_overwritten(lab):
     assert (lab.store() / "summary.json").read_bytes() == before
 
 
-def test_coverage_is_left_once_the_budget_is_spent(lab):
+def test_coverage_is_left_once_the_budget_is_spent(lab: Lab) -> None:
     agent = AGENT + "\n\ndef measured(request):\n    with open(HERE / 'measured.txt', 'a') as file:\n"
     agent += "        file.write(request.subset + ' ')\n    return 0.5\n"
     coverage = [{"id": "goals", "kind": "python", "measure": "agent:measured"}]
@@ -157,7 +158,7 @@ def test_coverage_is_left_once_the_budget_is_spent(lab):
     assert sorted((lab.path / "measured.txt").read_text().split()) == ["pool", "s1", "s2", "s3"]
 
 
-def test_coverage_that_the_store_has_is_taken_from_there(lab):
+def test_coverage_that_the_store_has_is_taken_from_there(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(budget={"attempts": 1}, attempts=3)  # the baseline has more to do, so its coverage is not known
@@ -168,14 +169,14 @@ def test_coverage_that_the_store_has_is_taken_from_there(lab):
     assert lab.summary(partial=True)["cases"]["shop"]["pool"]["coverage"]["goals"]["value"] == 1.0
 
 
-def test_last_failed_does_not_take_what_is_left_for_failed(lab):
+def test_last_failed_does_not_take_what_is_left_for_failed(lab: Lab) -> None:
     lab.make(budget={"attempts": 3}, outcomes={"baseline::find": "pu"})
     lab.run("experiment.yml")
     listed = lab.run("experiment.yml", "--lf", "--collect-only", "-q")
     assert [line for line in listed.outlines if "::" in line] == ["experiment.yml::shop::baseline::find[2]"]
 
 
-def test_junit_says_that_it_was_skipped_and_why(lab, workers):
+def test_junit_says_that_it_was_skipped_and_why(lab: Lab, workers: list[str]) -> None:
     import xml.etree.ElementTree as ET
 
     lab.make(budget={"attempts": 7})
@@ -197,7 +198,7 @@ def test_junit_says_that_it_was_skipped_and_why(lab, workers):
 # ---------------------------------------------------------------- seconds
 
 
-def test_seconds(lab, workers):
+def test_seconds(lab: Lab, workers: list[str]) -> None:
     tasks = [{"id": name, "params": {"seconds": 0.3}} for name in ("find", "pay", "refund")]
     lab.make(budget={"seconds": 1}, case={"tasks": tasks})
     begun = time.monotonic()
@@ -208,7 +209,7 @@ def test_seconds(lab, workers):
     assert time.monotonic() - begun < 30
 
 
-def test_what_is_in_flight_is_finished(lab):
+def test_what_is_in_flight_is_finished(lab: Lab) -> None:
     lab.make(budget={"seconds": 0.2}, case={"tasks": [{"id": "find", "params": {"seconds": 0.6}}], "subsets": None})
     assert lab.run("experiment.yml").ret == BUDGET_REACHED
     (line,) = lab.journal()
@@ -219,7 +220,7 @@ def test_what_is_in_flight_is_finished(lab):
 # ---------------------------------------------------------------- cost
 
 
-def test_cost(lab, workers):
+def test_cost(lab: Lab, workers: list[str]) -> None:
     lab.make(budget={"cost": 1.5}, agent=PRICED, outcomes={})
     result = lab.run("experiment.yml", *workers)
     assert result.ret == BUDGET_REACHED
@@ -229,13 +230,13 @@ def test_cost(lab, workers):
     assert said(result) == left("cost 1.5", f"{18 - len(spent)} attempts are")
 
 
-def test_an_attempt_that_died_is_taken_to_cost_what_others_do(lab):
+def test_an_attempt_that_died_is_taken_to_cost_what_others_do(lab: Lab) -> None:
     lab.make(budget={"cost": 1.0}, agent=PRICED, outcomes={"baseline::find": "pd", "baseline::pay": "d"})
     assert lab.run("experiment.yml").ret == BUDGET_REACHED
     assert [line["outcome"] for line in lab.journal()] == ["scored", "died", "died", "died"]
 
 
-def test_named_cost_scores_are_added_up(lab):
+def test_named_cost_scores_are_added_up(lab: Lab) -> None:
     agent = AGENT.replace('"tone": "dry"}', '"agent.usd": 0.2, "judge.usd": 0.3, "cost_usd": 99}')
     keys = {"agent": agent, "outcomes": {}, "score": {"primary": "reward"}}
     lab.make(budget={"cost": 1.0, "cost_scores": ["agent.usd", "judge.usd"]}, **keys)
@@ -243,7 +244,7 @@ def test_named_cost_scores_are_added_up(lab):
     assert len(lab.journal()) == 2
 
 
-def test_a_budget_of_cost_where_nothing_says_what_it_costs(lab):
+def test_a_budget_of_cost_where_nothing_says_what_it_costs(lab: Lab) -> None:
     lab.make(budget={"cost": 0.01})
     result = lab.run("experiment.yml")
     assert result.ret == 0
@@ -251,7 +252,7 @@ def test_a_budget_of_cost_where_nothing_says_what_it_costs(lab):
     assert [line for line in result.outlines if "says what it cost" in line] == [note]
 
 
-def test_what_is_scored_again_is_not_paid_for_twice(lab):
+def test_what_is_scored_again_is_not_paid_for_twice(lab: Lab) -> None:
     lab.make(agent=PRICED, outcomes={})
     lab.run("experiment.yml")
     lab.write("judge.py", "def verify(request, output):\n    return {'reward': 1.0, 'cost_usd': 0.25}\n")
@@ -263,7 +264,7 @@ def test_what_is_scored_again_is_not_paid_for_twice(lab):
 # ---------------------------------------------------------------- with the rest
 
 
-def test_it_is_part_of_no_fingerprint(lab):
+def test_it_is_part_of_no_fingerprint(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.calls()
@@ -272,7 +273,7 @@ def test_it_is_part_of_no_fingerprint(lab):
     assert lab.calls() == []
 
 
-def test_each_experiment_has_its_own(lab):
+def test_each_experiment_has_its_own(lab: Lab) -> None:
     lab.make("a/experiment.yml", module="agent_a", name="one", budget={"attempts": 2})
     lab.make("b/experiment.yml", module="agent_b", name="two")
     result = lab.run("a/experiment.yml", "b/experiment.yml")
@@ -288,7 +289,7 @@ def _journal(store: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("option", ["--metricbench-cached-only", "--metricbench-cached-attempts"])
-def test_where_nothing_runs_nothing_is_left(lab, option):
+def test_where_nothing_runs_nothing_is_left(lab: Lab, option: str) -> None:
     lab.make(budget={"attempts": 1})
     lab.run("experiment.yml")
     result = lab.run("experiment.yml", option)
@@ -298,13 +299,13 @@ def test_where_nothing_runs_nothing_is_left(lab, option):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["worksteal", "loadscope", "loadfile"])
-def test_under_every_mode_of_distribution(lab, mode):
+def test_under_every_mode_of_distribution(lab: Lab, mode: str) -> None:
     lab.make(budget={"attempts": 5})
     assert lab.run("experiment.yml", "-n2", f"--dist={mode}").ret == BUDGET_REACHED
     assert len(lab.calls()) == 5
 
 
-def test_a_file_that_a_killed_run_left_is_replaced(lab):
+def test_a_file_that_a_killed_run_left_is_replaced(lab: Lab) -> None:
     lab.make(budget={"attempts": 3})
     lab.run("experiment.yml")
     (lab.store() / "budget").write_text('{"attempts": 3, "left": 0, "seconds": null, "until": null, "over": "x"}')
@@ -313,7 +314,7 @@ def test_a_file_that_a_killed_run_left_is_replaced(lab):
     assert len(lab.calls()) == 3
 
 
-def test_a_link_in_its_place_is_not_followed(lab):
+def test_a_link_in_its_place_is_not_followed(lab: Lab) -> None:
     lab.make(budget={"attempts": 3})
     lab.run("experiment.yml")
     victim = lab.write("victim.txt", "dear")
@@ -322,7 +323,7 @@ def test_a_link_in_its_place_is_not_followed(lab):
     assert victim.read_text() == "dear"
 
 
-def test_an_agent_that_takes_the_file_away(lab):
+def test_an_agent_that_takes_the_file_away(lab: Lab) -> None:
     agent = AGENT.replace(
         "    letters =", "    (HERE / '.metricbench/shop/budget').unlink(missing_ok=True)\n    letters ="
     )
@@ -351,7 +352,7 @@ def test_an_agent_that_takes_the_file_away(lab):
         (5, "budget: is the number 5; a mapping is expected"),
     ],
 )
-def test_bad_input(lab, budget, message):
+def test_bad_input(lab: Lab, budget: dict[str, Any] | int, message: str) -> None:
     lab.make(budget=budget)
     result = lab.run("experiment.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -359,7 +360,7 @@ def test_bad_input(lab, budget, message):
     assert lab.calls() == []
 
 
-def test_usual_outcomes_are_untouched(lab):
+def test_usual_outcomes_are_untouched(lab: Lab) -> None:
     """What a budget does not stop is exactly what a run without one makes."""
     lab.make(budget={"attempts": 100, "seconds": 3600, "cost": 1000}, outcomes=USUAL)
     limited = lab.run("experiment.yml").parseoutcomes()

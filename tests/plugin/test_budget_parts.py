@@ -3,14 +3,16 @@
 import math
 import multiprocessing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_begun_ahead import CONFTEST
 
 from pytest_metricbench.budget import Allowance, AllowanceError, Budget, Spending, cost_of
 from pytest_metricbench.contracts import AttemptError, AttemptRecord, OutcomeKind, Phase
+from tests.plugin.cluster_lab import CONFTEST
+from tests.plugin.plugin_lab import Lab
 
 
 def record(
@@ -47,11 +49,11 @@ def record(
         ({"x.cost_usd": 1}, ["x.cost_usd"], ("cost_usd", 1.0)),
     ],
 )
-def test_cost_of(scores, names, found):
+def test_cost_of(scores: dict[str, Any], names: list[str], found: tuple[str, float] | None) -> None:
     assert cost_of(scores, names) == found
 
 
-def test_spending_counts_each_agent_once():
+def test_spending_counts_each_agent_once() -> None:
     spending = Spending()
     spending.add(record("a", "unmeasured", "verifier"))
     assert (spending.total, spending.silent, spending.assumed) == (None, 1, 0.0)
@@ -66,7 +68,7 @@ def test_spending_counts_each_agent_once():
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1e6)), max_size=20))
-def test_what_is_assumed_is_never_less_than_what_is_said(costs):
+def test_what_is_assumed_is_never_less_than_what_is_said(costs: list[float | None]) -> None:
     spending = Spending()
     for number, cost in enumerate(costs):
         spending.add(record(f"t{number}", "died") if cost is None else record(f"t{number}", cost_usd=cost))
@@ -80,7 +82,7 @@ def test_what_is_assumed_is_never_less_than_what_is_said(costs):
 # ---------------------------------------------------------------- what may still start
 
 
-def test_an_allowance_of_attempts(tmp_path):
+def test_an_allowance_of_attempts(tmp_path: Path) -> None:
     allowance = Allowance(tmp_path / "budget")
     allowance.open(Budget(attempts=2))
     assert [allowance.take() for _ in range(4)] == [None, None, "2 attempts", "2 attempts"]
@@ -93,7 +95,7 @@ def test_an_allowance_of_attempts(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_allowance_that_was_ended_keeps_the_first_reason(tmp_path):
+def test_an_allowance_that_was_ended_keeps_the_first_reason(tmp_path: Path) -> None:
     allowance = Allowance(tmp_path / "budget")
     allowance.open(Budget(cost=3))
     assert allowance.take() is None
@@ -109,7 +111,7 @@ def _take_all(path: Path, tries: int, answers: "multiprocessing.Queue[int]") -> 
 
 
 @pytest.mark.slow
-def test_many_processes_get_no_more_than_there_is(tmp_path):
+def test_many_processes_get_no_more_than_there_is(tmp_path: Path) -> None:
     Allowance(tmp_path / "budget").open(Budget(attempts=500))
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
@@ -125,13 +127,13 @@ def test_many_processes_get_no_more_than_there_is(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"{}", b"\xff", b'{"over": null}', b'{"over": null, "until": "x", "left": 1}']
 )
-def test_a_damaged_allowance_lets_nothing_start(tmp_path, content):
+def test_a_damaged_allowance_lets_nothing_start(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "budget").write_bytes(content)
     with pytest.raises(AllowanceError, match="the budget of this run cannot be read"):
         Allowance(tmp_path / "budget").take()
 
 
-def test_an_absent_allowance_lets_nothing_start(tmp_path):
+def test_an_absent_allowance_lets_nothing_start(tmp_path: Path) -> None:
     with pytest.raises(AllowanceError, match="every process of a run needs the folder of the store"):
         Allowance(tmp_path / "budget").take()
     assert list(tmp_path.iterdir()) == []
@@ -141,7 +143,7 @@ def test_an_absent_allowance_lets_nothing_start(tmp_path):
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 4, 5])
-def test_no_more_are_begun_than_the_budget_has(lab, attempts):
+def test_no_more_are_begun_than_the_budget_has(lab: Lab, attempts: int) -> None:
     lab.make(runner={"kind": "cluster", "flight": 3}, attempts=1, coverage=None, budget={"attempts": attempts})
     lab.write("conftest.py", CONFTEST)
     result = lab.run("experiment.yml")
@@ -156,7 +158,7 @@ def test_no_more_are_begun_than_the_budget_has(lab, attempts):
 
 
 @pytest.mark.slow
-def test_nor_with_workers(lab):
+def test_nor_with_workers(lab: Lab) -> None:
     lab.make(runner={"kind": "cluster", "flight": 3}, attempts=1, coverage=None, budget={"attempts": 4})
     lab.write("conftest.py", CONFTEST)
     assert lab.run("experiment.yml", "-n2").ret == 6

@@ -1,7 +1,8 @@
 """Which files are experiments: by name, by key, and what is left to others."""
 
 import pytest
-from plugin_lab import Lab, node_ids
+
+from tests.plugin.plugin_lab import Lab, node_ids
 
 LOOK = """
 import pathlib, sys
@@ -39,13 +40,13 @@ def collected_files(lab: Lab, *args: str) -> set[str]:
     return {nodeid.partition("::")[0] for nodeid in node_ids(lab.run("--collect-only", "-q", *args))}
 
 
-def test_default_names_in_a_folder(lab):
+def test_default_names_in_a_folder(lab: Lab) -> None:
     for name in ("experiment.yml", "refunds.experiment.yml", "mine.yml", "experiment.yaml", "myexperiment.yml"):
         lab.make(name)
     assert collected_files(lab) == {"experiment.yml", "refunds.experiment.yml"}
 
 
-def test_names_from_the_ini_file(lab):
+def test_names_from_the_ini_file(lab: Lab) -> None:
     lab.write("pytest.ini", "[pytest]\nmetricbench_files = bench-*.yaml other.yml\n")
     for name in ("experiment.yml", "bench-a.yaml", "other.yml"):
         lab.make(name)
@@ -54,18 +55,18 @@ def test_names_from_the_ini_file(lab):
 
 
 @pytest.mark.parametrize("name", ["mine.yml", "mine.yaml", "deep/mine.yml"])
-def test_any_name_on_the_command_line(lab, name):
+def test_any_name_on_the_command_line(lab: Lab, name: str) -> None:
     lab.make(name)
     assert collected_files(lab, name) == {name}
 
 
-def test_another_suffix_is_not_ours(lab):
+def test_another_suffix_is_not_ours(lab: Lab) -> None:
     lab.make("experiment.json")
     assert lab.run("experiment.json").ret == pytest.ExitCode.USAGE_ERROR
 
 
 @pytest.mark.skipif(pytest.version_tuple < (9,), reason="pytest 8 collects only the file, of any kind")
-def test_a_file_named_beside_its_folder(lab, workers):
+def test_a_file_named_beside_its_folder(lab: Lab, workers: list[str]) -> None:
     lab.make()
     lab.make("mine.yml", name="mine")
     result = lab.run(".", "mine.yml", *workers)
@@ -73,7 +74,7 @@ def test_a_file_named_beside_its_folder(lab, workers):
     assert lab.summary("mine")["complete"]
 
 
-def test_a_file_named_by_a_path_from_elsewhere(lab, monkeypatch):
+def test_a_file_named_by_a_path_from_elsewhere(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.make("deep/mine.yml")
     lab.write("pytest.ini", "[pytest]\n")
     (lab.path / "beside").mkdir()
@@ -82,14 +83,14 @@ def test_a_file_named_by_a_path_from_elsewhere(lab, monkeypatch):
     assert collected_files(lab, str(lab.path / "deep/mine.yml")) == {"deep/mine.yml"}
 
 
-def test_a_file_named_by_testpaths(lab):
+def test_a_file_named_by_testpaths(lab: Lab) -> None:
     lab.make("deep/mine.yml")
     lab.write("pytest.ini", "[pytest]\ntestpaths = deep/mine.yml\n")
     assert collected_files(lab) == {"deep/mine.yml"}
 
 
 @pytest.mark.slow
-def test_other_yaml_is_never_opened(lab):
+def test_other_yaml_is_never_opened(lab: Lab) -> None:
     lab.write("conftest.py", LOOK)
     lab.make()
     for name in ("mine.yml", "docker-compose.yml", "deep/mkdocs.yaml"):
@@ -118,7 +119,9 @@ MISSPELT = "metricbnech: 1\nname: shop\n"
     ],
     ids=["lacking", "lacking-by-name", "misspelt", "list", "empty", "no-yaml"],
 )
-def test_a_named_file_that_is_none_is_a_usage_error(lab, workers, name, content, said):
+def test_a_named_file_that_is_none_is_a_usage_error(
+    lab: Lab, workers: list[str], name: str, content: str, said: str
+) -> None:
     lab.write(name, content)
     lab.write("test_plain.py", "def test_plain(): assert False\n")
     result = lab.run(name, "test_plain.py", *workers)
@@ -129,7 +132,7 @@ def test_a_named_file_that_is_none_is_a_usage_error(lab, workers, name, content,
 
 
 @pytest.mark.parametrize("content", [NO_KEY, MISSPELT], ids=["lacking", "misspelt"])
-def test_a_file_of_our_name_in_a_folder_that_is_none_is_a_collection_error(lab, content):
+def test_a_file_of_our_name_in_a_folder_that_is_none_is_a_collection_error(lab: Lab, content: str) -> None:
     lab.write("experiment.yml", content)
     lab.write("test_plain.py", "def test_plain(): pass\n")
     result = lab.run()
@@ -143,7 +146,7 @@ def test_a_file_of_our_name_in_a_folder_that_is_none_is_a_collection_error(lab, 
 
 
 @pytest.mark.parametrize("name", ["compose.yml", "experiment.yml"])
-def test_a_named_file_of_another_plugin_is_left_to_it(lab, name):
+def test_a_named_file_of_another_plugin_is_left_to_it(lab: Lab, name: str) -> None:
     lab.write("conftest.py", OTHER_PLUGIN)
     lab.write(name, NO_KEY)
     result = lab.run(name)
@@ -151,7 +154,7 @@ def test_a_named_file_of_another_plugin_is_left_to_it(lab, name):
     assert result.parseoutcomes() == {"passed": 1}
 
 
-def test_the_yaml_of_another_plugin_in_a_folder_is_left_to_it(lab, workers):
+def test_the_yaml_of_another_plugin_in_a_folder_is_left_to_it(lab: Lab, workers: list[str]) -> None:
     lab.write("conftest.py", OTHER_PLUGIN)
     lab.write("compose.yml", NO_KEY)
     lab.write("experiment.yml", NO_KEY)
@@ -160,7 +163,7 @@ def test_the_yaml_of_another_plugin_in_a_folder_is_left_to_it(lab, workers):
     assert result.parseoutcomes() == {"passed": 2}
 
 
-def test_ours_beside_the_yaml_of_another_plugin(lab):
+def test_ours_beside_the_yaml_of_another_plugin(lab: Lab) -> None:
     lab.write("conftest.py", OTHER_PLUGIN)
     lab.make()
     lab.write("compose.yml", NO_KEY)

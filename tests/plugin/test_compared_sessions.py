@@ -7,19 +7,21 @@ import shutil
 import pytest
 import scipy.special  # noqa: F401  (a session in this process forgets it, and it cannot be imported twice)
 
+from tests.plugin.plugin_lab import Lab
+
 WORSE = {"baseline::refund": "pm", "no-pay::refund": "md", "quiet::refund": "pm"}
 """``no-pay`` is killed by nothing any more."""
 GATES = ["no new survivors", "significant baseline pass@1 drop <= 0"]
 
 
 @pytest.fixture(autouse=True)
-def no_ci(monkeypatch):
+def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
-def main(lab):
+def main(lab: Lab) -> Lab:
     """The store of an earlier run, kept aside; the experiment has changed since."""
     lab.make()
     assert lab.run("experiment.yml").ret == 0
@@ -29,11 +31,11 @@ def main(lab):
     return lab
 
 
-def agent_of(lab):
+def agent_of(lab: Lab) -> str:
     return (lab.path / "agent.py").read_text()
 
 
-def test_against_the_store_of_an_earlier_run(main, workers):
+def test_against_the_store_of_an_earlier_run(main: Lab, workers: list[str]) -> None:
     result = main.run("experiment.yml", "--metricbench-compare", "main", *workers, apart="-n2" in workers)
     assert result.ret == 1, "a gate does not hold"
     result.stdout.fnmatch_lines(
@@ -45,7 +47,7 @@ def test_against_the_store_of_an_earlier_run(main, workers):
     assert [gate["holds"] for gate in main.summary()["gates"]] == [False, True]
 
 
-def test_against_itself(lab):
+def test_against_itself(lab: Lab) -> None:
     """The store that is written may be the one that is compared with: it is read before."""
     lab.make(gates=GATES)
     first = lab.run("experiment.yml")
@@ -67,7 +69,7 @@ def test_against_itself(lab):
         ("experiment.yml", "{root}/experiment.yml: the summary is no JSON: Expecting value: line 1 "),
     ],
 )  # fmt: skip
-def test_what_cannot_be_compared_is_told_before_anything_runs(lab, named, said):
+def test_what_cannot_be_compared_is_told_before_anything_runs(lab: Lab, named: str, said: str) -> None:
     lab.make()
     result = lab.run("experiment.yml", "--metricbench-compare", named)
     assert result.ret == 4
@@ -75,7 +77,7 @@ def test_what_cannot_be_compared_is_told_before_anything_runs(lab, named, said):
     assert lab.calls() == []
 
 
-def test_another_kill_rule_is_told_before_anything_runs(main):
+def test_another_kill_rule_is_told_before_anything_runs(main: Lab) -> None:
     main.make(analysis={"kill": {"rule": "fisher", "alpha": 0.2}})
     result = main.run("experiment.yml", "--metricbench-compare", "main")
     assert result.ret == 4
@@ -83,7 +85,7 @@ def test_another_kill_rule_is_told_before_anything_runs(main):
     assert main.calls() == []
 
 
-def test_markdown_code_quality_and_annotations(main, monkeypatch):
+def test_markdown_code_quality_and_annotations(main: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     step = main.path / "step.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -107,7 +109,7 @@ def test_markdown_code_quality_and_annotations(main, monkeypatch):
         assert at in lines[int(found[2]) - 1]
 
 
-def test_markdown_that_cannot_be_written_is_told_before_anything_runs(lab):
+def test_markdown_that_cannot_be_written_is_told_before_anything_runs(lab: Lab) -> None:
     lab.make()
     result = lab.run("experiment.yml", "--metricbench-markdown", "gone/out.md")
     assert result.ret == 4
@@ -116,7 +118,7 @@ def test_markdown_that_cannot_be_written_is_told_before_anything_runs(lab):
     assert lab.calls() == []
 
 
-def test_a_part_leaves_gates_against_an_earlier_run_open(main):
+def test_a_part_leaves_gates_against_an_earlier_run_open(main: Lab) -> None:
     result = main.run("experiment.yml", "-k", "baseline", "--metricbench-compare", "main")
     gates = main.summary(partial=True)["gates"]
     assert [gate["holds"] for gate in gates] == [None, True]

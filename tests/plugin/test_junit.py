@@ -3,7 +3,8 @@
 import xml.etree.ElementTree as ET
 
 import pytest
-from plugin_lab import USUAL, Lab
+
+from tests.plugin.plugin_lab import USUAL, Lab
 
 
 def junit(lab: Lab, *args: str) -> ET.Element:
@@ -26,7 +27,7 @@ def properties(case: ET.Element) -> dict[str, str]:
     return dict(found)
 
 
-def test_classes_are_file_case_variant(lab, workers):
+def test_classes_are_file_case_variant(lab: Lab, workers: list[str]) -> None:
     lab.make()
     suite = junit(lab, *workers)
     cases = test_cases(suite)
@@ -44,7 +45,7 @@ def test_classes_are_file_case_variant(lab, workers):
     assert requests == {"goals[s1]", "goals[s2]", "goals[s3]", "goals[pool]"}
 
 
-def test_attempts_carry_outcome_scores_and_trial_id(lab, workers):
+def test_attempts_carry_outcome_scores_and_trial_id(lab: Lab, workers: list[str]) -> None:
     lab.make()
     cases = test_cases(junit(lab, *workers))
     records = {(line["variant"], line["task"], line["attempt"]): line for line in lab.journal()}
@@ -64,7 +65,7 @@ def test_attempts_carry_outcome_scores_and_trial_id(lab, workers):
     assert "score.reward" not in died
 
 
-def test_an_unmeasured_attempt_is_a_failure(lab):
+def test_an_unmeasured_attempt_is_a_failure(lab: Lab) -> None:
     lab.make(outcomes={**USUAL, "quiet::find": "pu"})
     suite = junit(lab)
     assert (suite.attrib["failures"], suite.attrib["errors"]) == ("1", "0")
@@ -76,7 +77,7 @@ def test_an_unmeasured_attempt_is_a_failure(lab):
     assert properties(case)["error"] == "verifier: ValueError"
 
 
-def test_reused_attempts_carry_the_same_properties(lab):
+def test_reused_attempts_carry_the_same_properties(lab: Lab) -> None:
     lab.make()
     first, second = test_cases(junit(lab)), test_cases(junit(lab))
     assert first.keys() == second.keys()
@@ -84,7 +85,7 @@ def test_reused_attempts_carry_the_same_properties(lab):
         assert properties(second[key]) == properties(case)
 
 
-def test_coverage_requests_carry_outcome_and_value(lab):
+def test_coverage_requests_carry_outcome_and_value(lab: Lab) -> None:
     lab.make()
     cases = test_cases(junit(lab))
     coverage = {name: properties(case) for (classname, name), case in cases.items() if classname.endswith("coverage")}
@@ -92,7 +93,7 @@ def test_coverage_requests_carry_outcome_and_value(lab):
     assert coverage["goals[s1]"] == {"outcome": "measured", "value": str(1 / 3)}
 
 
-def test_a_null_score_carries_its_reason(lab):
+def test_a_null_score_carries_its_reason(lab: Lab) -> None:
     agent = "def run(request): return 1.0\ndef verify(request, output): return {'reward': output}\n"
     agent += "def measure(request): return {'value': None, 'reason': 'nothing was traced'}\n"
     lab.make(agent=agent)
@@ -101,7 +102,7 @@ def test_a_null_score_carries_its_reason(lab):
     assert case.find("failure") is None
 
 
-def test_a_failed_request_is_a_failure(lab):
+def test_a_failed_request_is_a_failure(lab: Lab) -> None:
     agent = "def run(request): return 1.0\ndef verify(request, output): return {'reward': output}\n"
     agent += "def measure(request): raise OSError('no disk') if request.subset == 's2' else ValueError\n"
     lab.make(agent=agent, case={"subsets": [{"id": "s2", "tasks": ["pay"]}]})
@@ -115,13 +116,13 @@ def test_a_failed_request_is_a_failure(lab):
 
 
 @pytest.mark.parametrize("family", ["xunit1", "xunit2", "legacy"])
-def test_every_family(lab, family):
+def test_every_family(lab: Lab, family: str) -> None:
     lab.make()
     suite = junit(lab, "-o", f"junit_family={family}")
     assert len(test_cases(suite)) == 22
 
 
-def test_legacy_names_the_line_of_a_task(lab):
+def test_legacy_names_the_line_of_a_task(lab: Lab) -> None:
     path = lab.make()
     case = test_cases(junit(lab, "-o", "junit_family=xunit1"))["experiment.yml.shop.quiet", "pay[1]"]
     assert case.attrib["file"] == "experiment.yml"

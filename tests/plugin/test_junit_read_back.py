@@ -4,7 +4,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from plugin_lab import MUTANTS, USUAL, Lab
+
+from tests.plugin.plugin_lab import MUTANTS, USUAL, Lab
 
 junitparser = pytest.importorskip("junitparser")
 
@@ -26,7 +27,7 @@ def cases_of(suite: Any) -> dict[tuple[str, str], Any]:
 
 
 @pytest.mark.parametrize("family", ["xunit1", "xunit2"])
-def test_each_attempt_says_which_it_is_and_what_became_of_it(lab, workers, family):
+def test_each_attempt_says_which_it_is_and_what_became_of_it(lab: Lab, workers: list[str], family: str) -> None:
     lab.make()
     suite = suite_of(lab, "-o", f"junit_family={family}", *workers)
     ids = {(line["variant"], line["task"], line["attempt"]): line["trial_id"] for line in lab.journal()}
@@ -42,7 +43,7 @@ def test_each_attempt_says_which_it_is_and_what_became_of_it(lab, workers, famil
         assert case.is_passed
 
 
-def test_the_suite_carries_the_headline(lab, workers):
+def test_the_suite_carries_the_headline(lab: Lab, workers: list[str]) -> None:
     lab.make(gates=["mutation_score >= 0.9", "baseline pass@1 >= 0.5"])
     told = properties(suite_of(lab, *workers))
     summary = lab.summary()["cases"]["shop"]
@@ -64,7 +65,7 @@ def test_the_suite_carries_the_headline(lab, workers):
     }
 
 
-def test_what_is_unavailable_says_why(lab):
+def test_what_is_unavailable_says_why(lab: Lab) -> None:
     lab.make()
     told = properties(suite_of(lab, "-k", "baseline"))
     assert told["shop.complete"] == "false"
@@ -74,13 +75,13 @@ def test_what_is_unavailable_says_why(lab):
     assert told["shop.shop.goals.coverage"] == "1.0"
 
 
-def test_the_mutation_score_is_the_one_that_analysis_chose(lab):
+def test_the_mutation_score_is_the_one_that_analysis_chose(lab: Lab) -> None:
     lab.make(analysis={"mutation_score": "mean_drop"})
     told = properties(suite_of(lab))
     assert told["shop.shop.mutation_score"] == told["shop.shop.mean_drop"] != told["shop.shop.kill_share"]
 
 
-def test_several_experiments_and_cases_do_not_mix(lab):
+def test_several_experiments_and_cases_do_not_mix(lab: Lab) -> None:
     lab.make("a/experiment.yml", module="agent_a", name="one")
     lab.make("b/experiment.yml", module="agent_b", name="two")
     lab.run("a", "b", "--junit-xml=junit.xml")
@@ -90,12 +91,12 @@ def test_several_experiments_and_cases_do_not_mix(lab):
     assert told["one.shop.killed"] == told["two.shop.killed"] == "1"
 
 
-def test_without_mutants_there_is_no_mutation_score(lab):
+def test_without_mutants_there_is_no_mutation_score(lab: Lab) -> None:
     lab.make(case={"mutants": None})
     assert not any("mut" in name or "kill" in name for name in properties(suite_of(lab)))
 
 
-def test_strange_texts_stay_well_formed(lab):
+def test_strange_texts_stay_well_formed(lab: Lab) -> None:
     agent = "def run(request):\n    return 1.0\ndef verify(request, output):\n"
     agent += "    return {'reward': output, 'tone': 'a <b> & \"c\" \\x00 \\ud800 \u2028'}\n"
     lab.make(agent=agent, coverage=None, case={"subsets": None})
@@ -103,14 +104,14 @@ def test_strange_texts_stay_well_formed(lab):
     assert _case_properties(case)["score.tone"].startswith('a <b> & "c" ')
 
 
-def test_an_ordinary_test_beside_it_has_none_of_it(lab):
+def test_an_ordinary_test_beside_it_has_none_of_it(lab: Lab) -> None:
     lab.make()
     lab.write("test_other.py", "def test_it(record_property):\n    record_property('mine', 1)\n")
     case = cases_of(suite_of(lab, "test_other.py", "-o", "junit_family=xunit1"))["test_other", "test_it"]
     assert _case_properties(case) == {"mine": "1"}
 
 
-def test_a_session_without_an_experiment_has_none(lab):
+def test_a_session_without_an_experiment_has_none(lab: Lab) -> None:
     lab.write("test_other.py", "def test_it():\n    pass\n")
     lab.run("test_other.py", "--junit-xml=junit.xml")
     (suite,) = junitparser.JUnitXml.fromfile(str(lab.path / "junit.xml"))
@@ -120,7 +121,7 @@ def test_a_session_without_an_experiment_has_none(lab):
 # ---------------------------------------------------------------- as CI systems group it
 
 
-def test_grouped_by_class_as_github_and_gitlab_reports_do(lab):
+def test_grouped_by_class_as_github_and_gitlab_reports_do(lab: Lab) -> None:
     """Most show the class name as the group and the name below it."""
     lab.make()
     groups = Counter(case.classname for case in suite_of(lab))
@@ -128,7 +129,7 @@ def test_grouped_by_class_as_github_and_gitlab_reports_do(lab):
     assert groups == {f"{start}baseline": 6, f"{start}no-pay": 6, f"{start}quiet": 6, f"{start}coverage": 4}
 
 
-def test_grouped_by_package_and_class_as_jenkins_does(lab):
+def test_grouped_by_package_and_class_as_jenkins_does(lab: Lab) -> None:
     """Jenkins takes what stands before the last point as the package: a case; what follows it is a variant."""
     lab.make(case={"mutants": [*MUTANTS, {"id": "v1.2"}]})
     packages = Counter(case.classname.rpartition(".")[0] for case in suite_of(lab))
@@ -137,7 +138,7 @@ def test_grouped_by_package_and_class_as_jenkins_does(lab):
     assert {_case_properties(case).get("variant") for case in suite_of(lab)} >= {"v1.2"}
 
 
-def test_no_two_cases_have_one_name(lab):
+def test_no_two_cases_have_one_name(lab: Lab) -> None:
     """Systems that follow a test over time know it by class and name: attempts keep theirs from run to run."""
     lab.make()
     first, second = (list(cases_of(suite_of(lab))) for _ in range(2))
@@ -145,7 +146,7 @@ def test_no_two_cases_have_one_name(lab):
     assert sorted(first) == sorted(second)
 
 
-def test_failures_count_and_what_was_missed_does_not(lab):
+def test_failures_count_and_what_was_missed_does_not(lab: Lab) -> None:
     lab.make(outcomes={**USUAL, "quiet::find": "pu"})
     suite = suite_of(lab)
     assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (22, 1, 0, 0)

@@ -5,10 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
-from plugin_lab import Lab, node_ids, without
 
-from pytest_metricbench import opening, runs
 from pytest_metricbench.definition.experiment import LockState
+from pytest_metricbench.pytest_side import opening
+from pytest_metricbench.running import runs
+from tests.plugin.plugin_lab import Lab, node_ids, without
 
 DRAWN = {"subsets": {"sizes": [1, 2], "per_size": 2, "seed": 3}}
 
@@ -23,7 +24,7 @@ def lock(lab: Lab) -> Path:
     return lab.path / "experiment.lock.yml"
 
 
-def test_a_missing_lock_is_written_and_said(drawn, workers):
+def test_a_missing_lock_is_written_and_said(drawn: Lab, workers: list[str]) -> None:
     result = drawn.run("experiment.yml", *workers)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["note: wrote */experiment.lock.yml: review it and commit it"])
@@ -31,7 +32,7 @@ def test_a_missing_lock_is_written_and_said(drawn, workers):
     assert sorted(drawn.path.glob("*.lock*")) == [lock(drawn)]
 
 
-def test_a_lock_that_is_there_is_left_alone(drawn):
+def test_a_lock_that_is_there_is_left_alone(drawn: Lab) -> None:
     drawn.run("experiment.yml")
     stamp = lock(drawn).stat()
     result = drawn.run("experiment.yml")
@@ -39,19 +40,19 @@ def test_a_lock_that_is_there_is_left_alone(drawn):
     assert (lock(drawn).stat().st_ino, lock(drawn).stat().st_mtime_ns) == (stamp.st_ino, stamp.st_mtime_ns)
 
 
-def test_collecting_writes_no_lock(drawn):
+def test_collecting_writes_no_lock(drawn: Lab) -> None:
     result = drawn.run("--collect-only", "-q")
     assert len(node_ids(result)) == 18
     assert not lock(drawn).exists()
 
 
-def test_a_part_writes_the_lock_too(drawn):
+def test_a_part_writes_the_lock_too(drawn: Lab) -> None:
     drawn.run("experiment.yml", "-k", "quiet")
     assert lock(drawn).exists()
 
 
 @pytest.mark.parametrize("from_elsewhere", [False, True])
-def test_the_lock_option_writes_and_ends(drawn, from_elsewhere, monkeypatch):
+def test_the_lock_option_writes_and_ends(drawn: Lab, from_elsewhere: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "experiment.yml"
     if from_elsewhere:
         (drawn.path / "beside").mkdir()
@@ -66,7 +67,7 @@ def test_the_lock_option_writes_and_ends(drawn, from_elsewhere, monkeypatch):
     result.stdout.no_fnmatch_line("*test session starts*")
 
 
-def test_the_lock_that_a_run_writes_is_the_one_of_the_option(drawn):
+def test_the_lock_that_a_run_writes_is_the_one_of_the_option(drawn: Lab) -> None:
     drawn.run("--metricbench-lock", "experiment.yml")
     written = lock(drawn).read_bytes()
     lock(drawn).unlink()
@@ -75,7 +76,7 @@ def test_the_lock_that_a_run_writes_is_the_one_of_the_option(drawn):
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
-def test_a_lock_that_disagrees_is_an_error_that_says_what_changed(drawn, workers):
+def test_a_lock_that_disagrees_is_an_error_that_says_what_changed(drawn: Lab, workers: list[str]) -> None:
     drawn.run("--metricbench-lock", "experiment.yml")
     drawn.make(case={"subsets": {"sizes": [1, 2], "per_size": 3, "seed": 3}})
     result = drawn.run("experiment.yml", *workers)
@@ -89,7 +90,7 @@ def test_a_lock_that_disagrees_is_an_error_that_says_what_changed(drawn, workers
     assert drawn.run("experiment.yml").ret == 0
 
 
-def test_the_lock_decides_which_subsets_there_are(drawn):
+def test_the_lock_decides_which_subsets_there_are(drawn: Lab) -> None:
     drawn.run("--metricbench-lock", "experiment.yml")
     text = lock(drawn).read_text()
     lock(drawn).write_text(text.replace("n1-01", "reviewed"))
@@ -97,14 +98,14 @@ def test_the_lock_decides_which_subsets_there_are(drawn):
     assert "reviewed" in drawn.summary()["cases"]["shop"]["subsets"]
 
 
-def test_nothing_named_to_lock(lab):
+def test_nothing_named_to_lock(lab: Lab) -> None:
     lab.make(case=DRAWN)
     result = lab.run("--metricbench-lock")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: metricbench: --metricbench-lock: name the experiment files *"])
 
 
-def test_an_experiment_that_expands_nothing_needs_no_lock(lab):
+def test_an_experiment_that_expands_nothing_needs_no_lock(lab: Lab) -> None:
     lab.make()
     result = lab.run("--metricbench-lock", "experiment.yml")
     assert result.ret == 0
@@ -112,7 +113,7 @@ def test_an_experiment_that_expands_nothing_needs_no_lock(lab):
     assert not lock(lab).exists()
 
 
-def test_a_broken_experiment_is_not_locked(lab):
+def test_a_broken_experiment_is_not_locked(lab: Lab) -> None:
     lab.make(case=DRAWN, atempts=3)
     result = lab.run("--metricbench-lock", "experiment.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -120,14 +121,14 @@ def test_a_broken_experiment_is_not_locked(lab):
     assert not lock(lab).exists()
 
 
-def test_other_yaml_is_not_locked(lab):
+def test_other_yaml_is_not_locked(lab: Lab) -> None:
     lab.write("compose.yml", "services: {}\n")
     result = lab.run("--metricbench-lock", "compose.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *compose.yml:1:1: *metricbench*"])
 
 
-def test_locking_uses_the_kinds_of_a_conftest_in_a_sub_folder(lab):
+def test_locking_uses_the_kinds_of_a_conftest_in_a_sub_folder(lab: Lab) -> None:
     lab.make("deep/experiment.yml", case=DRAWN, runner={"kind": "mine"}, coverage=None)
     lab.write(
         "deep/conftest.py",
@@ -157,7 +158,7 @@ def sealed(drawn: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return drawn
 
 
-def test_a_folder_that_cannot_be_written_keeps_the_lock_in_the_store(sealed):
+def test_a_folder_that_cannot_be_written_keeps_the_lock_in_the_store(sealed: Lab) -> None:
     result = sealed.run("experiment.yml", "--metricbench-store=kept")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
@@ -167,14 +168,14 @@ def test_a_folder_that_cannot_be_written_keeps_the_lock_in_the_store(sealed):
     assert "made_from" in (sealed.path / "kept/shop/experiment.lock.yml").read_text()
 
 
-def test_the_lock_option_says_that_a_folder_cannot_be_written(sealed):
+def test_the_lock_option_says_that_a_folder_cannot_be_written(sealed: Lab) -> None:
     result = sealed.run("--metricbench-lock", "experiment.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: metricbench: */experiment.lock.yml: Permission denied"])
 
 
 @pytest.mark.slow
-def test_workers_collect_the_same_without_and_with_a_lock(drawn):
+def test_workers_collect_the_same_without_and_with_a_lock(drawn: Lab) -> None:
     first = drawn.run("experiment.yml", "-n2")
     assert first.ret == 0
     whole = without(drawn.summary(), "trial_id", "reused")

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from plugin_lab import Lab
+
+from tests.plugin.plugin_lab import Lab
 
 CASES = [{"id": name, "tasks": [{"id": "t"}, {"id": "u"}], "mutants": [{"id": "broken"}]} for name in ("a", "b")]
 SLOW = {"find": 0.01, "pay": 0.06, "refund": 0.03}
@@ -14,14 +15,14 @@ TIMED = {
 }
 
 
-def test_baselines_first_then_mutants_as_in_the_file(lab):
+def test_baselines_first_then_mutants_as_in_the_file(lab: Lab) -> None:
     lab.make(attempts=1, cases=CASES, coverage=None)
     lab.run("experiment.yml")
     assert lab.calls() == [f"{variant}::{task}[1]" for variant in ("baseline", "broken") for task in ("t", "u") * 2]
 
 
 @pytest.mark.slow
-def test_baselines_first_with_workers(lab):
+def test_baselines_first_with_workers(lab: Lab) -> None:
     lab.make(attempts=1, case=TIMED, coverage=None)
     lab.run("experiment.yml", "-n2")
     called = lab.calls()
@@ -36,7 +37,7 @@ def by_length(called: list[str]) -> bool:
     ]
 
 
-def test_the_longest_known_first_in_a_second_run(lab):
+def test_the_longest_known_first_in_a_second_run(lab: Lab) -> None:
     lab.make(attempts=1, case=TIMED, coverage=None, outcomes={"find": "p"})
     lab.run("experiment.yml")
     assert not by_length(lab.calls())
@@ -46,7 +47,7 @@ def test_the_longest_known_first_in_a_second_run(lab):
 
 
 @pytest.mark.slow
-def test_the_longest_known_first_with_one_worker(lab):
+def test_the_longest_known_first_with_one_worker(lab: Lab) -> None:
     lab.make(attempts=1, case=TIMED, coverage=None)
     lab.run("experiment.yml")
     lab.calls()
@@ -55,7 +56,7 @@ def test_the_longest_known_first_with_one_worker(lab):
     assert by_length(lab.calls())
 
 
-def test_the_longest_that_died_first(lab):
+def test_the_longest_that_died_first(lab: Lab) -> None:
     died = {f"{variant}::{task}": "d" for variant in ("baseline", "quiet") for task in ("find", "refund")}
     lab.make(attempts=1, case=TIMED, coverage=None, outcomes=died)
     lab.run("experiment.yml")
@@ -64,7 +65,7 @@ def test_the_longest_that_died_first(lab):
     assert lab.calls() == ["baseline::refund[1]", "baseline::find[1]", "quiet::refund[1]", "quiet::find[1]"]
 
 
-def test_attempts_of_unknown_length_go_before_known_ones(lab):
+def test_attempts_of_unknown_length_go_before_known_ones(lab: Lab) -> None:
     lab.make(attempts=1, case=TIMED, coverage=None)
     lab.run("experiment.yml")
     lab.calls()
@@ -74,7 +75,7 @@ def test_attempts_of_unknown_length_go_before_known_ones(lab):
     assert lab.calls()[:4] == [f"baseline::{task}[1]" for task in ("new", "pay", "refund", "find")]
 
 
-def test_plain_tests_keep_their_places(lab):
+def test_plain_tests_keep_their_places(lab: Lab) -> None:
     lab.make("b/experiment.yml", attempts=1, case=TIMED, coverage=None)
     for name in ("a/test_first.py", "c/test_last.py"):
         lab.write(name, "def test_plain(): pass\n")
@@ -89,7 +90,7 @@ def test_plain_tests_keep_their_places(lab):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["load", "loadscope", "loadfile", "loadgroup", "worksteal"])
-def test_every_way_to_distribute(lab, mode):
+def test_every_way_to_distribute(lab: Lab, mode: str) -> None:
     lab.make()
     result = lab.run("experiment.yml", "-n2", f"--dist={mode}")
     assert result.ret == 0
@@ -108,32 +109,32 @@ def refuses_each(lab: Lab, *args: str) -> None:
 
 
 @pytest.mark.parametrize("args", [["-n2", "--dist=each"], ["--tx=2*popen", "--dist=each"]], ids=["n2", "tx"])
-def test_each_is_a_usage_error_before_any_worker_starts(lab, args):
+def test_each_is_a_usage_error_before_any_worker_starts(lab: Lab, args: list[str]) -> None:
     lab.make()
     refuses_each(lab, "experiment.yml", *args)
 
 
 @pytest.mark.slow
-def test_each_is_a_usage_error_for_an_experiment_in_a_folder(lab):
+def test_each_is_a_usage_error_for_an_experiment_in_a_folder(lab: Lab) -> None:
     lab.make()
     refuses_each(lab, "-n2", "--dist=each")
 
 
 @pytest.mark.slow
-def test_each_is_left_alone_without_an_experiment(lab):
+def test_each_is_left_alone_without_an_experiment(lab: Lab) -> None:
     lab.write("test_plain.py", "def test_plain(): pass\n")
     result = lab.run("-n2", "--dist=each")
     assert result.ret == 0
     assert result.parseoutcomes() == {"passed": 2}
 
 
-def test_each_does_not_matter_where_nothing_is_distributed(lab):
+def test_each_does_not_matter_where_nothing_is_distributed(lab: Lab) -> None:
     lab.make()
     assert lab.run("experiment.yml", "-n0", "--dist=each").ret == 0
     assert lab.run("experiment.yml", "-n2", "--dist=each", "--collect-only").ret == 0
 
 
-def test_workers_named_and_not_used(lab):
+def test_workers_named_and_not_used(lab: Lab) -> None:
     """``--tx`` without ``--dist`` distributes nothing."""
     lab.make(attempts=1, cases=CASES, coverage=None)
     result = lab.run("experiment.yml", "--tx=popen", "-v")

@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from plugin_lab import USUAL, words
+
+from tests.plugin.plugin_lab import USUAL, Lab, words
 
 ALL_KINDS = {"baseline::refund": "pm", "no-pay::pay": "m", "no-pay::refund": "md", "quiet::find": "up"}
 """As usual, and one unmeasured attempt."""
@@ -16,13 +17,13 @@ def percentages(result: pytest.RunResult) -> list[int]:
 # ---------------------------------------------------------------- letters, words, counts
 
 
-def test_letters(lab):
+def test_letters(lab: Lab) -> None:
     lab.make(outcomes=ALL_KINDS)
     result = lab.run("experiment.yml")
     result.stdout.fnmatch_lines(["experiment.yml .....m..mmmdF......... *[[]100%[]]"])
 
 
-def test_letters_of_a_second_run(lab):
+def test_letters_of_a_second_run(lab: Lab) -> None:
     lab.make(outcomes=ALL_KINDS)
     lab.run("experiment.yml")
     lab.make(outcomes=USUAL)
@@ -31,7 +32,7 @@ def test_letters_of_a_second_run(lab):
 
 
 @pytest.mark.parametrize("verbosity", ["-v", "-vv"])
-def test_words(lab, verbosity):
+def test_words(lab: Lab, verbosity: str) -> None:
     lab.make(outcomes=ALL_KINDS)
     shown = words(lab.run("experiment.yml", verbosity))
     assert len(shown) == 22
@@ -43,7 +44,7 @@ def test_words(lab, verbosity):
     assert shown["experiment.yml::shop::coverage::goals[pool]"] == "PASSED"
 
 
-def test_words_with_workers_and_of_a_second_run(lab, workers):
+def test_words_with_workers_and_of_a_second_run(lab: Lab, workers: list[str]) -> None:
     lab.make(outcomes=ALL_KINDS)
     first = lab.run("experiment.yml", "-v")
     second = words(lab.run("experiment.yml", "-v", *workers))
@@ -52,7 +53,7 @@ def test_words_with_workers_and_of_a_second_run(lab, workers):
     assert set(second.values()) == {"REUSED"}
 
 
-def test_counts_in_the_last_line(lab, workers):
+def test_counts_in_the_last_line(lab: Lab, workers: list[str]) -> None:
     lab.make(outcomes=ALL_KINDS)
     first = lab.run("experiment.yml", *workers)
     assert first.ret == pytest.ExitCode.TESTS_FAILED
@@ -60,7 +61,7 @@ def test_counts_in_the_last_line(lab, workers):
     assert re.search(r"1 failed, 16 passed, 4 missed, 1 died in [\d.]+s", first.outlines[-1])
 
 
-def test_counts_when_quiet(lab):
+def test_counts_when_quiet(lab: Lab) -> None:
     lab.make(outcomes=ALL_KINDS)
     result = lab.run("experiment.yml", "-q")
     result.stdout.fnmatch_lines([".....m..mmmdF......... *[[]100%[]]"])
@@ -68,7 +69,7 @@ def test_counts_when_quiet(lab):
     assert lab.run("experiment.yml", "-qq").ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_an_unmeasured_attempt_says_why_and_shows_no_traceback(lab, workers):
+def test_an_unmeasured_attempt_says_why_and_shows_no_traceback(lab: Lab, workers: list[str]) -> None:
     lab.make(outcomes=ALL_KINDS)
     result = lab.run("experiment.yml::shop::quiet::find", *workers)
     message = " - unmeasured (verifier): *" if pytest.version_tuple >= (9,) else ""  # pytest 8 has none there
@@ -83,14 +84,14 @@ def test_an_unmeasured_attempt_says_why_and_shows_no_traceback(lab, workers):
     result.stdout.no_fnmatch_line("*def verify*")
 
 
-def test_durations_name_the_longest(lab):
+def test_durations_name_the_longest(lab: Lab) -> None:
     tasks = [{"id": "find"}, {"id": "pay", "params": {"seconds": 0.05}}]
     lab.make(attempts=1, case={"tasks": tasks, "mutants": None, "subsets": None}, coverage=None)
     result = lab.run("experiment.yml", "--durations=1", "--durations-min=0.04")
     result.stdout.re_match_lines([r"0\.\d+s call +experiment\.yml::shop::baseline::pay\[1\]"])
 
 
-def test_reports_of_attempts_keep_pytests_outcomes(lab):
+def test_reports_of_attempts_keep_pytests_outcomes(lab: Lab) -> None:
     """Other plugins know passed, failed and skipped and nothing else."""
     lab.make(outcomes=ALL_KINDS)
     lab.write("conftest.py", "def pytest_runtest_logreport(report): assert report.outcome in ('passed', 'failed')\n")
@@ -100,7 +101,7 @@ def test_reports_of_attempts_keep_pytests_outcomes(lab):
 # ---------------------------------------------------------------- progress
 
 
-def test_progress_ends_at_100_percent(lab, workers):
+def test_progress_ends_at_100_percent(lab: Lab, workers: list[str]) -> None:
     lab.make()
     seen = percentages(lab.run("experiment.yml", "-v", *workers))
     assert len(seen) == 22
@@ -109,7 +110,7 @@ def test_progress_ends_at_100_percent(lab, workers):
     assert seen.count(100) == 1
 
 
-def test_progress_of_letters_over_several_lines(lab):
+def test_progress_of_letters_over_several_lines(lab: Lab) -> None:
     lab.make(attempts=20)
     seen = percentages(lab.run("experiment.yml"))
     assert len(seen) > 2
@@ -118,7 +119,7 @@ def test_progress_of_letters_over_several_lines(lab):
 
 
 @pytest.mark.parametrize("style", ["count", "times"])
-def test_other_styles_of_progress(lab, style):
+def test_other_styles_of_progress(lab: Lab, style: str) -> None:
     lab.make()
     lab.write("pytest.ini", f"[pytest]\nconsole_output_style = {style}\n")
     result = lab.run("experiment.yml")
@@ -127,7 +128,7 @@ def test_other_styles_of_progress(lab, style):
         result.stdout.fnmatch_lines(["*[[]22/22[]]"])
 
 
-def test_progress_beside_plain_tests(lab):
+def test_progress_beside_plain_tests(lab: Lab) -> None:
     lab.make()
     lab.write("test_plain.py", "import pytest\n@pytest.mark.parametrize('n', range(8))\ndef test_it(n): pass\n")
     result = lab.run("-v")
@@ -139,7 +140,7 @@ def test_progress_beside_plain_tests(lab):
     assert seen.count(100) == 1
 
 
-def test_progress_of_a_part(lab):
+def test_progress_of_a_part(lab: Lab) -> None:
     lab.make()
     seen = percentages(lab.run("experiment.yml", "-v", "-k", "baseline and find"))
     assert seen == [33, 66, 100]  # two attempts, and the coverage of s1
@@ -148,12 +149,12 @@ def test_progress_of_a_part(lab):
 # ---------------------------------------------------------------- exit status
 
 
-def test_status_0_whatever_the_agent_did(lab):
+def test_status_0_whatever_the_agent_did(lab: Lab) -> None:
     lab.make(outcomes={"baseline::pay": "pm", "no-pay::pay": "d", "quiet::find": "m"})
     assert lab.run("experiment.yml").ret == pytest.ExitCode.OK
 
 
-def test_status_1_when_a_coverage_request_failed(lab):
+def test_status_1_when_a_coverage_request_failed(lab: Lab) -> None:
     agent = "def run(request): return 1\ndef verify(request, output): return {'reward': output}\n"
     agent += "def measure(request): return 1.5 if request.subset == 's2' else 0.5\n"
     lab.make(agent=agent)
@@ -163,7 +164,7 @@ def test_status_1_when_a_coverage_request_failed(lab):
     result.stdout.fnmatch_lines(["FAILED experiment.yml::shop::coverage::goals[[]s2[]]*"])
 
 
-def test_status_2_when_interrupted(lab):
+def test_status_2_when_interrupted(lab: Lab) -> None:
     lab.make()
     lab.write(
         "conftest.py",
@@ -177,14 +178,14 @@ def test_status_2_when_interrupted(lab):
     assert lab.summary(partial=True)["counts"]["missing"] == 11
 
 
-def test_status_4_for_wrong_options(lab):
+def test_status_4_for_wrong_options(lab: Lab) -> None:
     lab.make()
     assert lab.run("experiment.yml", "--metricbench-nothing").ret == pytest.ExitCode.USAGE_ERROR
     assert lab.run("absent.yml").ret == pytest.ExitCode.USAGE_ERROR
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_status_5_when_nothing_is_selected(lab, workers):
+def test_status_5_when_nothing_is_selected(lab: Lab, workers: list[str]) -> None:
     lab.make()
     result = lab.run("experiment.yml", "-k", "nothing-like-it", *workers)
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
@@ -192,7 +193,7 @@ def test_status_5_when_nothing_is_selected(lab, workers):
     assert not (lab.store() / "summary.json").exists()
 
 
-def test_plain_tests_selected_beside_an_experiment(lab):
+def test_plain_tests_selected_beside_an_experiment(lab: Lab) -> None:
     lab.make()
     lab.write("test_plain.py", "def test_plain(): pass\n")
     result = lab.run("-k", "test_plain")
@@ -201,7 +202,7 @@ def test_plain_tests_selected_beside_an_experiment(lab):
     assert not lab.store().exists()
 
 
-def test_plain_tests_alone(lab):
+def test_plain_tests_alone(lab: Lab) -> None:
     lab.make("elsewhere/experiment.yml")
     lab.write("test_plain.py", "def test_plain(): pass\ndef test_broken(): assert False\n")
     result = lab.run("test_plain.py")
@@ -210,7 +211,7 @@ def test_plain_tests_alone(lab):
     result.stdout.no_fnmatch_line("*metricbench:*")
 
 
-def test_a_failing_plain_test_beside_a_good_experiment(lab):
+def test_a_failing_plain_test_beside_a_good_experiment(lab: Lab) -> None:
     lab.make()
     lab.write("test_plain.py", "def test_broken(): assert False\n")
     result = lab.run()
@@ -218,7 +219,7 @@ def test_a_failing_plain_test_beside_a_good_experiment(lab):
     assert lab.summary()["complete"]
 
 
-def test_without_coverage_systems(lab):
+def test_without_coverage_systems(lab: Lab) -> None:
     lab.make(coverage=None, case={"subsets": None})
     result = lab.run("experiment.yml")
     assert result.ret == 0

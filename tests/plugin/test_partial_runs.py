@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from plugin_lab import AGENT, COVERAGE, Lab, without
+
+from tests.plugin.plugin_lab import AGENT, COVERAGE, Lab, without
 
 GATES = ["baseline pass@1 >= 0.5", "mutation_score >= 0.4", "goals coverage >= 0.9"]
 
@@ -32,7 +33,7 @@ def undisturbed(lab: Lab) -> Any:
 # ---------------------------------------------------------------- a part, then the rest
 
 
-def test_a_part_and_then_the_rest_make_the_whole(lab, workers):
+def test_a_part_and_then_the_rest_make_the_whole(lab: Lab, workers: list[str]) -> None:
     lab.make(gates=GATES)
     whole = undisturbed(lab)
     first = lab.run("experiment.yml", "-k", "quiet or refund", *workers)
@@ -48,7 +49,7 @@ def test_a_part_and_then_the_rest_make_the_whole(lab, workers):
     assert not (lab.store() / "summary.partial.json").exists()
 
 
-def test_parts_that_together_are_the_whole(lab):
+def test_parts_that_together_are_the_whole(lab: Lab) -> None:
     """The last part finds the others in the store, so its summary is whole."""
     lab.make(gates=GATES)
     whole = undisturbed(lab)
@@ -63,7 +64,7 @@ def test_parts_that_together_are_the_whole(lab):
     assert summary["counts"]["reused"] == 12
 
 
-def test_a_part_refreshes_a_whole_summary(lab):
+def test_a_part_refreshes_a_whole_summary(lab: Lab) -> None:
     lab.make(outcomes={"quiet::pay": "m"})
     lab.run("experiment.yml")
     before = lab.summary()["cases"]["shop"]
@@ -81,7 +82,7 @@ def test_a_part_refreshes_a_whole_summary(lab):
 # ---------------------------------------------------------------- a part alone
 
 
-def test_a_part_alone(lab):
+def test_a_part_alone(lab: Lab) -> None:
     lab.make(gates=GATES)
     result = lab.run("experiment.yml", "-k", "baseline and (find or pay)")
     assert result.ret == 0
@@ -94,7 +95,7 @@ def test_a_part_alone(lab):
     assert summary["problems"] == []
 
 
-def test_figures_that_need_the_rest_are_unavailable_with_that_reason(lab):
+def test_figures_that_need_the_rest_are_unavailable_with_that_reason(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml", "-k", "baseline and (find or pay)")
     shop = lab.summary(partial=True)["cases"]["shop"]
@@ -114,7 +115,7 @@ def test_figures_that_need_the_rest_are_unavailable_with_that_reason(lab):
     assert shop["variants"]["quiet"]["tasks"]["find"]["verdict"] == "outside"
 
 
-def test_every_unavailable_figure_has_a_reason(lab):
+def test_every_unavailable_figure_has_a_reason(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml", "-k", "baseline and find")
     found = list(figures(lab.summary(partial=True)))
@@ -123,7 +124,7 @@ def test_every_unavailable_figure_has_a_reason(lab):
         assert (figure["value"] is None) == bool(figure.get("reason"))
 
 
-def test_gates_that_need_the_rest_are_open(lab):
+def test_gates_that_need_the_rest_are_open(lab: Lab) -> None:
     lab.make(gates=["baseline pass@1 >= 0.99", "mutation_score >= 0.99", "goals coverage >= 0.99"])
     result = lab.run("experiment.yml", "-k", "quiet")
     assert result.ret == 0
@@ -133,27 +134,27 @@ def test_gates_that_need_the_rest_are_open(lab):
     result.stdout.fnmatch_lines(["gates *open *baseline pass@1 >= 0.99*"])
 
 
-def test_gates_that_a_part_can_tell_are_checked(lab):
+def test_gates_that_a_part_can_tell_are_checked(lab: Lab) -> None:
     lab.make(gates=["quiet pass@1 >= 0.99"])
     result = lab.run("experiment.yml", "-k", "quiet")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert lab.summary(partial=True)["gates"][0]["holds"] is False
 
 
-def test_the_baseline_is_not_judged_by_a_part(lab):
+def test_the_baseline_is_not_judged_by_a_part(lab: Lab) -> None:
     lab.make(outcomes={"baseline::find": "m", "baseline::pay": "p"})
     result = lab.run("experiment.yml", "-k", "baseline and find")
     assert result.ret == 0
     assert lab.summary(partial=True)["cases"]["shop"]["baseline_check"]["holds"] is None
 
 
-def test_an_unmeasured_attempt_fails_a_part_too(lab):
+def test_an_unmeasured_attempt_fails_a_part_too(lab: Lab) -> None:
     lab.make(outcomes={"quiet::pay": "u"})
     assert lab.run("experiment.yml", "-k", "quiet and pay").ret == pytest.ExitCode.TESTS_FAILED
     assert lab.run("experiment.yml", "-k", "quiet and find").ret == 0
 
 
-def test_a_whole_summary_is_never_overwritten_by_a_part(lab):
+def test_a_whole_summary_is_never_overwritten_by_a_part(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     whole = (lab.store() / "summary.json").read_bytes()
@@ -163,7 +164,7 @@ def test_a_whole_summary_is_never_overwritten_by_a_part(lab):
     assert lab.summary(partial=True)["counts"]["outside"] == 12
 
 
-def test_a_run_that_was_cut_short_overwrites_no_whole_summary(lab):
+def test_a_run_that_was_cut_short_overwrites_no_whole_summary(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     whole = (lab.store() / "summary.json").read_bytes()
@@ -173,7 +174,7 @@ def test_a_run_that_was_cut_short_overwrites_no_whole_summary(lab):
     assert lab.summary(partial=True)["counts"]["missing"] == 17
 
 
-def test_the_terminal_says_which_part_it_is(lab):
+def test_the_terminal_says_which_part_it_is(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml", "-k", "quiet and find")
     result = lab.run("experiment.yml", "-k", "baseline")
@@ -195,7 +196,7 @@ def coverage_ids(result: pytest.RunResult) -> list[str]:
     return re.findall(r"::coverage::(\S+\[\S+\]) \w+", result.stdout.str())
 
 
-def test_only_requests_whose_baseline_is_there_are_made(lab):
+def test_only_requests_whose_baseline_is_there_are_made(lab: Lab) -> None:
     lab.make()
     result = lab.run("experiment.yml", "-v", "-k", "baseline and (find or pay)")
     assert coverage_ids(result) == ["goals[s1]", "goals[s2]"]
@@ -205,14 +206,14 @@ def test_only_requests_whose_baseline_is_there_are_made(lab):
     assert (outcomes["passed"], outcomes["missed"], outcomes["reused"]) == (3, 1, 2)
 
 
-def test_k_selects_no_coverage(lab):
+def test_k_selects_no_coverage(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     result = lab.run("experiment.yml", "-v", "-k", "quiet")
     assert len(coverage_ids(result)) == 4
 
 
-def test_one_coverage_system(lab, workers):
+def test_one_coverage_system(lab: Lab, workers: list[str]) -> None:
     lab.make(coverage=TWO_SYSTEMS, agent=TWO_AGENT)
     result = lab.run("experiment.yml", "-v", "--metricbench-coverage=twice", *workers)
     assert result.ret == 0
@@ -225,7 +226,7 @@ def test_one_coverage_system(lab, workers):
     assert "--metricbench-coverage" in subsets["s1"]["coverage"]["goals"]["reason"]
 
 
-def test_a_run_without_some_coverage_overwrites_no_whole_summary(lab):
+def test_a_run_without_some_coverage_overwrites_no_whole_summary(lab: Lab) -> None:
     lab.make(coverage=TWO_SYSTEMS, agent=TWO_AGENT)
     lab.run("experiment.yml")
     whole = (lab.store() / "summary.json").read_bytes()
@@ -236,7 +237,7 @@ def test_a_run_without_some_coverage_overwrites_no_whole_summary(lab):
     assert not lab.summary(partial=True)["complete"]
 
 
-def test_a_run_whose_last_attempt_stopped_it_overwrites_no_whole_summary(lab):
+def test_a_run_whose_last_attempt_stopped_it_overwrites_no_whole_summary(lab: Lab) -> None:
     """``-x`` skips coverage, though every attempt has its outcome."""
     alone = {"tasks": [{"id": "pay"}], "mutants": None, "subsets": None}
     lab.make(case=alone, attempts=1)
@@ -247,7 +248,7 @@ def test_a_run_whose_last_attempt_stopped_it_overwrites_no_whole_summary(lab):
     assert (lab.store() / "summary.json").read_bytes() == whole
 
 
-def test_a_system_that_was_not_asked_for_counts_from_the_store(lab):
+def test_a_system_that_was_not_asked_for_counts_from_the_store(lab: Lab) -> None:
     lab.make(coverage=TWO_SYSTEMS, agent=TWO_AGENT)
     lab.run("experiment.yml", "--metricbench-coverage=goals")
     result = lab.run("experiment.yml", "-v", "--metricbench-coverage=twice")
@@ -256,7 +257,7 @@ def test_a_system_that_was_not_asked_for_counts_from_the_store(lab):
     assert lab.summary()["complete"]
 
 
-def test_both_systems_asked_for(lab):
+def test_both_systems_asked_for(lab: Lab) -> None:
     lab.make(coverage=TWO_SYSTEMS, agent=TWO_AGENT)
     result = lab.run("experiment.yml", "-v", "--metricbench-coverage=twice", "--metricbench-coverage", "goals")
     assert len(coverage_ids(result)) == 8
@@ -264,7 +265,7 @@ def test_both_systems_asked_for(lab):
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_an_unknown_system_is_a_usage_error_with_the_nearest(lab, workers):
+def test_an_unknown_system_is_a_usage_error_with_the_nearest(lab: Lab, workers: list[str]) -> None:
     lab.make(coverage=TWO_SYSTEMS, agent=TWO_AGENT)
     result = lab.run("experiment.yml", "--metricbench-coverage=gaols", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

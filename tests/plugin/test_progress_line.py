@@ -12,10 +12,10 @@ import termios
 import time
 
 import pytest
-from plugin_lab import AGENT, OTHER_PLUGINS, Lab
 
-from pytest_metricbench.forecast import Estimates, Remaining
 from pytest_metricbench.reporting.amounts import duration_text, money_text
+from pytest_metricbench.running.forecast import Estimates, Remaining
+from tests.plugin.plugin_lab import AGENT, OTHER_PLUGINS, Lab
 
 pytestmark = pytest.mark.slow
 COLUMNS = 90
@@ -94,11 +94,14 @@ def counts(seen: list[str]) -> list[int]:
 
 
 @pytest.mark.parametrize("args", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
-def test_inside_items_of_several_attempts(lab, args):
+def test_inside_items_of_several_attempts(lab: Lab, args: list[str]) -> None:
     """It counts attempts, and in this process goes on between two attempts of an item."""
     outcomes = {"no-pay::pay": "m", "quiet::find": "u"}
     lab.make(items="variant", agent=PRICED, case={"tasks": SLOW_TASKS}, outcomes=outcomes)
-    lab.write("conftest.py", "import pytest_metricbench.groups\n\npytest_metricbench.groups.SEND_EVERY = 0.0\n")
+    lab.write(
+        "conftest.py",
+        "import pytest_metricbench.pytest_side.groups\n\npytest_metricbench.pytest_side.groups.SEND_EVERY = 0.0\n",
+    )
     status, seen, final = watch(lab, "experiment.yml", *args)
     assert status == pytest.ExitCode.TESTS_FAILED, final
     shown = counts(seen)
@@ -109,7 +112,7 @@ def test_inside_items_of_several_attempts(lab, args):
 
 
 @pytest.mark.parametrize("args", [[], ["-v"], ["-n2"], ["-n2", "-v"]], ids=" ".join)
-def test_it_goes_on_and_leaves_nothing_behind(lab, args):
+def test_it_goes_on_and_leaves_nothing_behind(lab: Lab, args: list[str]) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS}, outcomes={"no-pay::pay": "m", "quiet::find": "u"})
     status, seen, final = watch(lab, "experiment.yml", *args)
     assert status == pytest.ExitCode.TESTS_FAILED, final
@@ -123,7 +126,7 @@ def test_it_goes_on_and_leaves_nothing_behind(lab, args):
     assert any(re.search(r"\[100%\]", line) for line in final), final
 
 
-def test_letters_stand_as_if_nothing_had_been_shown(lab):
+def test_letters_stand_as_if_nothing_had_been_shown(lab: Lab) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS})
     _, seen, final = watch(lab, "experiment.yml")
     assert counts(seen)
@@ -131,14 +134,14 @@ def test_letters_stand_as_if_nothing_had_been_shown(lab):
     assert re.fullmatch(r"experiment\.yml \.{5}m\.\.mmmd\.{5}m\.{4} +\[100%\]", letters), letters
 
 
-def test_with_workers_too(lab):
+def test_with_workers_too(lab: Lab) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS}, outcomes={})
     _, seen, final = watch(lab, "experiment.yml", "-n2")
     assert counts(seen)
     assert any(re.fullmatch(r"\.{22} +\[100%\]", line) for line in final), final
 
 
-def test_of_a_second_run_it_counts_what_is_reused_and_knows_the_time(lab):
+def test_of_a_second_run_it_counts_what_is_reused_and_knows_the_time(lab: Lab) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS}, outcomes={})
     lab.run("experiment.yml", "-k", "baseline or no-pay")
     _, seen, _ = watch(lab, "experiment.yml")
@@ -147,27 +150,27 @@ def test_of_a_second_run_it_counts_what_is_reused_and_knows_the_time(lab):
     assert any(re.search(r"0/18 attempts, about (0\.9|1\.\d) s to go", line) for line in said), said
 
 
-def test_a_budget_is_counted_too(lab):
+def test_a_budget_is_counted_too(lab: Lab) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS}, budget={"attempts": 4})
     status, _, final = watch(lab, "experiment.yml")
     assert status == 6, final
 
 
 @pytest.mark.parametrize("args", [["-q"], ["-s"]], ids=" ".join)
-def test_not_where_it_would_be_in_the_way(lab, args):
+def test_not_where_it_would_be_in_the_way(lab: Lab, args: list[str]) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS})
     _, seen, _ = watch(lab, "experiment.yml", *args)
     assert counts(seen) == []
 
 
 @pytest.mark.parametrize("args", [[], ["-n2"]], ids=["plain", "n2"])
-def test_not_where_output_is_no_terminal(lab, args):
+def test_not_where_output_is_no_terminal(lab: Lab, args: list[str]) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS})
     result = lab.run("experiment.yml", *args)
     assert not re.search(r"\d+/18 attempts|spent|\x08", result.stdout.str())
 
 
-def test_what_is_said_of_a_worker_that_crashed_stays_readable(lab):
+def test_what_is_said_of_a_worker_that_crashed_stays_readable(lab: Lab) -> None:
     agent = PRICED.replace("    letters =", "    if where == 'no-pay::pay': __import__('os')._exit(3)\n    letters =")
     lab.make(agent=agent, attempts=1, case={"tasks": SLOW_TASKS})
     _, _, final = watch(lab, "experiment.yml", "-n2")
@@ -175,7 +178,7 @@ def test_what_is_said_of_a_worker_that_crashed_stays_readable(lab):
     assert not any("/9 attempts" in line or "to go" in line or " spent" in line for line in final), "\n".join(final)
 
 
-def test_ids_longer_than_the_terminal(lab):
+def test_ids_longer_than_the_terminal(lab: Lab) -> None:
     task = "a-very-long-name-of-a-task-that-has-no-room-beside-anything-else-on-a-line-of-a-terminal"
     lab.make(agent=PRICED, case={"tasks": [{"id": task, "params": {"seconds": 0.15}}], "subsets": None}, coverage=None)
     status, seen, final = watch(lab, "experiment.yml", "-v")
@@ -187,7 +190,7 @@ def test_ids_longer_than_the_terminal(lab):
 # ---------------------------------------------------------------- what is left
 
 
-def test_remaining_without_anything_known():
+def test_remaining_without_anything_known() -> None:
     remaining = Remaining([("c", "baseline", "t", slot) for slot in range(1, 5)], Estimates([]), 4)
     assert remaining.seconds() is None
     remaining.ended(("c", "baseline", "t", 1), 2.0)
@@ -206,7 +209,7 @@ def test_remaining_without_anything_known():
         *((59.6, "1 min"), (3599, "1 h"), (3600, "1 h"), (7800, "2 h 10 min"), (172_800, "2 d"), (190_000, "2 d 4 h")),
     ],
 )
-def test_durations_in_words(seconds, text):
+def test_durations_in_words(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
 
 
@@ -217,5 +220,5 @@ def test_durations_in_words(seconds, text):
         *((0.1, "cost_usd", "$0.10"), (1234.5, "cost_usd", "$1,234.50"), (3, "cost", "cost 3.00")),
     ],
 )
-def test_money_in_words(amount, unit, text):
+def test_money_in_words(amount: float, unit: str, text: str) -> None:
     assert money_text(amount, unit) == text

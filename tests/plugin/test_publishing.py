@@ -2,8 +2,10 @@
 
 import json
 
+from tests.plugin.plugin_lab import Lab
 
-def test_a_bundle_for_each_variant(lab, workers):
+
+def test_a_bundle_for_each_variant(lab: Lab, workers: list[str]) -> None:
     lab.make()
     result = lab.run("experiment.yml", "--metricbench-nemo-bundle", "out", *workers, apart="-n2" in workers)
     assert result.ret == 0
@@ -15,7 +17,7 @@ def test_a_bundle_for_each_variant(lab, workers):
     assert any("wrote 3 evaluator bundles below" in line for line in result.outlines)
 
 
-def test_a_place_that_cannot_be_written_is_told_before_anything_runs(lab):
+def test_a_place_that_cannot_be_written_is_told_before_anything_runs(lab: Lab) -> None:
     lab.make()
     lab.write("out", "a file")
     result = lab.run("experiment.yml", "--metricbench-nemo-bundle", "out")
@@ -27,7 +29,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_runs(lab):
     assert lab.calls() == []
 
 
-def test_what_cannot_be_written_at_the_end_fails_the_run(lab):
+def test_what_cannot_be_written_at_the_end_fails_the_run(lab: Lab) -> None:
     lab.make()
     lab.write("out/shop/shop/baseline/notes.txt", "mine")
     result = lab.run("experiment.yml", "--metricbench-nemo-bundle", "out")

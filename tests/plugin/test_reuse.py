@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 import pytest
-from plugin_lab import AGENT, COVERAGE, MUTANTS, SUBSETS, TASKS, Lab, without
+
+from tests.plugin.plugin_lab import AGENT, COVERAGE, MUTANTS, SUBSETS, TASKS, Lab, without
 
 ALL = [
     f"{variant}::{task}[{slot}]"
@@ -22,7 +23,7 @@ def ran_again(lab: Lab, *args: str) -> list[str]:
     return sorted(lab.calls())
 
 
-def test_a_second_run_reuses_everything(lab, workers):
+def test_a_second_run_reuses_everything(lab: Lab, workers: list[str]) -> None:
     lab.make()
     lab.run("experiment.yml")
     first, journal = lab.summary(), lab.journal()
@@ -38,13 +39,13 @@ def test_a_second_run_reuses_everything(lab, workers):
 
 
 @pytest.mark.slow
-def test_what_one_mode_made_the_other_reuses(lab):
+def test_what_one_mode_made_the_other_reuses(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml", "-n2")
     assert ran_again(lab) == []
 
 
-def test_unmeasured_attempts_run_again_and_the_rest_does_not(lab):
+def test_unmeasured_attempts_run_again_and_the_rest_does_not(lab: Lab) -> None:
     lab.make(outcomes={"quiet::pay": "pu", "no-pay::find": "d"})
     assert lab.run("experiment.yml").ret == pytest.ExitCode.TESTS_FAILED
     assert ran_again(lab) == ["quiet::pay[2]"]
@@ -53,7 +54,7 @@ def test_unmeasured_attempts_run_again_and_the_rest_does_not(lab):
     assert lines[1]["supersedes"] == lines[0]["trial_id"]
 
 
-def test_retry_died(lab, workers):
+def test_retry_died(lab: Lab, workers: list[str]) -> None:
     lab.make(outcomes={"quiet::pay": "pd", "no-pay::find": "d"})
     lab.run("experiment.yml")
     assert ran_again(lab) == []
@@ -65,7 +66,7 @@ def test_retry_died(lab, workers):
     assert len(lab.journal()) == 21
 
 
-def test_fresh_starts_over_and_keeps_the_old_store(lab, workers):
+def test_fresh_starts_over_and_keeps_the_old_store(lab: Lab, workers: list[str]) -> None:
     lab.make()
     lab.run("experiment.yml")
     old = {path.name: path.read_bytes() for path in lab.store().iterdir() if path.suffix in (".json", ".jsonl")}
@@ -84,13 +85,13 @@ def _trial_ids(journal: bytes) -> list[str]:
     return [json.loads(line)["trial_id"] for line in journal.splitlines()]
 
 
-def test_fresh_without_an_old_store(lab):
+def test_fresh_without_an_old_store(lab: Lab) -> None:
     lab.make()
     assert lab.run("experiment.yml", "--metricbench-fresh").ret == 0
     assert [path.name for path in lab.store().parent.iterdir() if path.is_dir()] == ["shop"]
 
 
-def test_fresh_and_collect_only_touches_nothing(lab):
+def test_fresh_and_collect_only_touches_nothing(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     before = sorted(path.name for path in (lab.path / ".metricbench").iterdir())
@@ -103,7 +104,7 @@ def test_fresh_and_collect_only_touches_nothing(lab):
 
 
 @pytest.mark.parametrize("absolute", [False, True], ids=["relative", "absolute"])
-def test_a_store_elsewhere(lab, absolute):
+def test_a_store_elsewhere(lab: Lab, absolute: bool) -> None:
     lab.make("deep/experiment.yml")
     folder = str(lab.path / "kept here") if absolute else "kept here"
     result = lab.run("deep/experiment.yml", f"--metricbench-store={folder}")
@@ -113,7 +114,9 @@ def test_a_store_elsewhere(lab, absolute):
     assert lab.run("deep/experiment.yml", f"--metricbench-store={folder}").parseoutcomes() == {"reused": 22}
 
 
-def test_a_relative_store_is_relative_to_where_pytest_runs(lab, workers, monkeypatch):
+def test_a_relative_store_is_relative_to_where_pytest_runs(
+    lab: Lab, workers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     lab.make("deep/experiment.yml")
     lab.write("pytest.ini", "[pytest]\n")
     (lab.path / "here").mkdir()
@@ -123,7 +126,7 @@ def test_a_relative_store_is_relative_to_where_pytest_runs(lab, workers, monkeyp
     assert [path.name for path in lab.path.glob("*/kept")] == ["kept"]
 
 
-def test_the_store_stays_out_of_version_control(lab):
+def test_the_store_stays_out_of_version_control(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     assert "*" in (lab.path / ".metricbench/.gitignore").read_text().splitlines()
@@ -155,7 +158,7 @@ AGAIN = {
 
 
 @pytest.mark.parametrize("what", AGAIN)
-def test_exactly_the_attempts_that_it_touches_run_again(lab, what):
+def test_exactly_the_attempts_that_it_touches_run_again(lab: Lab, what: str) -> None:
     keys, touched = AGAIN[what]
     lab.write("notes.md", "Be polite.\n")
     lab.make()
@@ -165,7 +168,7 @@ def test_exactly_the_attempts_that_it_touches_run_again(lab, what):
     assert ran_again(lab) == []
 
 
-def test_changed_content_of_an_input(lab):
+def test_changed_content_of_an_input(lab: Lab) -> None:
     lab.write("notes.md", "Be polite.\n")
     lab.make(case={"inputs": ["*.md"]})
     lab.run("experiment.yml")
@@ -176,7 +179,7 @@ def test_changed_content_of_an_input(lab):
     assert ran_again(lab) == sorted(ALL)
 
 
-def test_what_was_stale_is_superseded_and_coverage_of_it_measured_again(lab):
+def test_what_was_stale_is_superseded_and_coverage_of_it_measured_again(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(case={"baseline": {"params": {"x": 1}}})
@@ -215,7 +218,7 @@ NOT_AGAIN = {
 
 
 @pytest.mark.parametrize("what", NOT_AGAIN)
-def test_nothing_runs_again(lab, what):
+def test_nothing_runs_again(lab: Lab, what: str) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(**NOT_AGAIN[what])
@@ -223,7 +226,7 @@ def test_nothing_runs_again(lab, what):
     assert lab.summary()["complete"]
 
 
-def test_a_changed_score_reads_the_same_attempts_anew(lab):
+def test_a_changed_score_reads_the_same_attempts_anew(lab: Lab) -> None:
     lab.make(outcomes={"baseline::pay": "m"})
     lab.run("experiment.yml")
     assert lab.summary()["counts"]["missed"] == 2
@@ -232,14 +235,14 @@ def test_a_changed_score_reads_the_same_attempts_anew(lab):
     assert lab.summary()["counts"]["missed"] == 0
 
 
-def test_more_attempts_run_only_those(lab):
+def test_more_attempts_run_only_those(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(attempts=3)
     assert ran_again(lab) == sorted(name.replace("[1]", "[3]") for name in ALL if "[1]" in name)
 
 
-def test_fewer_attempts_run_nothing(lab):
+def test_fewer_attempts_run_nothing(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(attempts=1)
@@ -247,7 +250,7 @@ def test_fewer_attempts_run_nothing(lab):
     assert lab.summary()["counts"]["declared"] == 9
 
 
-def test_a_new_mutant_and_a_new_task_run_only_those(lab):
+def test_a_new_mutant_and_a_new_task_run_only_those(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(case={"tasks": [*TASKS, {"id": "new"}], "mutants": [*MUTANTS, {"id": "late"}]})

@@ -1,7 +1,8 @@
 """Which attempts run: ``-k``, node ids, ``--deselect``, ``--lf``, ``-x``, ``--maxfail``, ``--collect-only``."""
 
 import pytest
-from plugin_lab import AGENT, USUAL, node_ids, words
+
+from tests.plugin.plugin_lab import AGENT, USUAL, Lab, node_ids, words
 
 BROKEN = {**USUAL, "no-pay::find": "pu"}
 """One attempt in 18 that cannot be measured."""
@@ -19,7 +20,7 @@ QUIET = [f"quiet::{task}[{slot}]" for task in ("find", "pay", "refund") for slot
         ("SHOP and Quiet", QUIET),
     ],
 )
-def test_by_expression(lab, expression, called):
+def test_by_expression(lab: Lab, expression: str, called: list[str]) -> None:
     lab.make()
     assert lab.run("experiment.yml", "-k", expression).ret == 0
     assert lab.calls() == called
@@ -33,32 +34,32 @@ def test_by_expression(lab, expression, called):
         ("shop::quiet", QUIET),
     ],
 )
-def test_by_node_id(lab, below, called):
+def test_by_node_id(lab: Lab, below: str, called: list[str]) -> None:
     lab.make()
     assert lab.run(f"experiment.yml::{below}").ret == 0
     assert lab.calls() == called
 
 
-def test_a_task_without_a_bracket_means_all_its_attempts(lab, workers):
+def test_a_task_without_a_bracket_means_all_its_attempts(lab: Lab, workers: list[str]) -> None:
     lab.make()
     assert lab.run("experiment.yml::shop::quiet::pay", *workers).ret == 0
     assert sorted(lab.calls()) == ["quiet::pay[1]", "quiet::pay[2]"]
 
 
-def test_by_case(lab):
+def test_by_case(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml::shop")
     assert len(lab.calls()) == 18
 
 
-def test_several_node_ids(lab):
+def test_several_node_ids(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml::shop::quiet::pay[2]", "experiment.yml::shop::baseline::find[1]")
     assert lab.calls() == ["baseline::find[1]", "quiet::pay[2]"]
 
 
 @pytest.mark.parametrize("below", ["shop::loud", "shop::quiet::fly", "shop::quiet::pay[3]", "shop::coverage"])
-def test_an_unknown_node_id_is_a_usage_error(lab, below):
+def test_an_unknown_node_id_is_a_usage_error(lab: Lab, below: str) -> None:
     lab.make()
     result = lab.run(f"experiment.yml::{below}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -66,7 +67,7 @@ def test_an_unknown_node_id_is_a_usage_error(lab, below):
     assert lab.calls() == []
 
 
-def test_deselect(lab):
+def test_deselect(lab: Lab) -> None:
     lab.make()
     result = lab.run(
         "--deselect=experiment.yml::shop::quiet",
@@ -80,7 +81,7 @@ def test_deselect(lab):
     assert "baseline::find[1]" not in called
 
 
-def test_a_named_file_that_is_ignored(lab):
+def test_a_named_file_that_is_ignored(lab: Lab) -> None:
     lab.make()
     lab.write("test_plain.py", "def test_plain(): pass\n")
     assert lab.run("--ignore=experiment.yml").parseoutcomes() == {"passed": 1}
@@ -90,7 +91,7 @@ def test_a_named_file_that_is_ignored(lab):
 # ---------------------------------------------------------------- after a failure
 
 
-def test_last_failed_runs_only_what_failed(lab, workers):
+def test_last_failed_runs_only_what_failed(lab: Lab, workers: list[str]) -> None:
     lab.make(outcomes=BROKEN)
     first = lab.run("experiment.yml", *workers)
     assert first.ret == pytest.ExitCode.TESTS_FAILED
@@ -110,7 +111,7 @@ FAILING_COVERAGE = AGENT.replace(
 )
 
 
-def test_a_failed_coverage_request_runs_again_with_last_failed(lab):
+def test_a_failed_coverage_request_runs_again_with_last_failed(lab: Lab) -> None:
     lab.make(agent=FAILING_COVERAGE)
     first = lab.run("experiment.yml")
     assert first.ret == pytest.ExitCode.TESTS_FAILED
@@ -126,7 +127,7 @@ def test_a_failed_coverage_request_runs_again_with_last_failed(lab):
     lab.run("experiment.yml", "--lf", "-v").stdout.fnmatch_lines(["*no previously failed tests*"])
 
 
-def test_failed_first_still_runs_everything(lab):
+def test_failed_first_still_runs_everything(lab: Lab) -> None:
     lab.make(outcomes=BROKEN)
     lab.run("experiment.yml")
     lab.calls()
@@ -137,7 +138,7 @@ def test_failed_first_still_runs_everything(lab):
     assert again.ret == 0
 
 
-def test_stepwise_stops_and_goes_on(lab):
+def test_stepwise_stops_and_goes_on(lab: Lab) -> None:
     lab.make(outcomes=BROKEN)
     assert lab.run("experiment.yml", "--sw").ret == pytest.ExitCode.INTERRUPTED
     assert lab.calls()[-1] == "no-pay::find[2]"
@@ -150,7 +151,7 @@ def test_stepwise_stops_and_goes_on(lab):
 
 
 @pytest.mark.parametrize(("args", "failed"), [(["-x"], 1), (["--maxfail=2"], 2)], ids=["x", "maxfail"])
-def test_stopping_after_failures(lab, args, failed):
+def test_stopping_after_failures(lab: Lab, args: list[str], failed: int) -> None:
     lab.make(outcomes={"baseline::pay": "u"})
     result = lab.run("experiment.yml", "-v", *args)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -164,7 +165,7 @@ def test_stopping_after_failures(lab, args, failed):
 
 
 @pytest.mark.slow
-def test_stopping_with_workers(lab):
+def test_stopping_with_workers(lab: Lab) -> None:
     lab.make(outcomes={"baseline::find": "u"})
     result = lab.run("experiment.yml", "-x", "-n2")
     assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)  # xdist says 2
@@ -177,7 +178,7 @@ def test_stopping_with_workers(lab):
 
 
 @pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
-def test_collect_only_makes_no_store(lab, workers):
+def test_collect_only_makes_no_store(lab: Lab, workers: list[str]) -> None:
     lab.make(case={"subsets": {"sizes": [1, 2], "per_size": 2}})
     before = sorted(path.name for path in lab.path.iterdir())
     result = lab.run("--collect-only", "-q", "-p", "no:cacheprovider", *workers)
@@ -187,7 +188,7 @@ def test_collect_only_makes_no_store(lab, workers):
     assert sorted(path.name for path in lab.path.iterdir()) == before
 
 
-def test_collect_only_lists_baselines_first(lab):
+def test_collect_only_lists_baselines_first(lab: Lab) -> None:
     mutants = [{"id": "broken"}]
     cases = [{"id": name, "tasks": [{"id": "t"}], "mutants": mutants} for name in ("a", "b")]
     lab.make(attempts=1, cases=cases, coverage=None)
@@ -201,7 +202,7 @@ def test_collect_only_lists_baselines_first(lab):
     assert node_ids(lab.run("--collect-only", "-q", "-n2")) == listed
 
 
-def test_setup_plan_runs_no_agent_and_makes_no_store(lab):
+def test_setup_plan_runs_no_agent_and_makes_no_store(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml", "--setup-plan")
     assert lab.calls() == []

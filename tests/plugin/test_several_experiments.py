@@ -1,9 +1,9 @@
 """More than one experiment, experiments in folders with a conftest.py, and outside the root folder."""
 
 import pytest
-from plugin_lab import Lab, node_ids
 
-from pytest_metricbench.session import Controller
+from pytest_metricbench.pytest_side.session import Controller
+from tests.plugin.plugin_lab import Lab, node_ids
 
 EXTENSION = """
 from typing import Literal
@@ -50,7 +50,7 @@ def make_extended(lab: Lab, file: str = "deep/experiment.yml") -> None:
     lab.write(file.rpartition("/")[0] + "/conftest.py", EXTENSION)
 
 
-def test_each_has_a_store_and_a_section(lab, workers):
+def test_each_has_a_store_and_a_section(lab: Lab, workers: list[str]) -> None:
     lab.make()
     lab.make("b.experiment.yml", name="other", attempts=1)
     result = lab.run(*workers)
@@ -61,7 +61,7 @@ def test_each_has_a_store_and_a_section(lab, workers):
     assert lab.summary("other")["counts"]["declared"] == 9
 
 
-def test_a_line_each_in_the_header(lab):
+def test_a_line_each_in_the_header(lab: Lab) -> None:
     lab.make()
     lab.make("b.experiment.yml", name="other", attempts=1)
     result = lab.run("experiment.yml", "b.experiment.yml", "--collect-only")
@@ -70,7 +70,7 @@ def test_a_line_each_in_the_header(lab):
     )
 
 
-def test_only_one_of_two_is_selected(lab):
+def test_only_one_of_two_is_selected(lab: Lab) -> None:
     lab.make()
     lab.make("b.experiment.yml", name="other")
     assert lab.run("-k", "b.experiment.yml").ret == 0
@@ -78,7 +78,7 @@ def test_only_one_of_two_is_selected(lab):
     assert not (lab.store("shop") / "summary.json").exists()
 
 
-def test_one_is_not_green(lab):
+def test_one_is_not_green(lab: Lab) -> None:
     lab.make()
     lab.make("b.experiment.yml", name="other", gates=["baseline pass@1 >= 0.99"])
     assert lab.run().ret == pytest.ExitCode.TESTS_FAILED
@@ -87,7 +87,7 @@ def test_one_is_not_green(lab):
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
 @pytest.mark.parametrize("args", [["."], ["experiment.yml", "b.experiment.yml"]], ids=["found", "named"])
-def test_two_of_one_name_would_share_a_store(lab, workers, args):
+def test_two_of_one_name_would_share_a_store(lab: Lab, workers: list[str], args: list[str]) -> None:
     lab.make()
     lab.make("b.experiment.yml")
     result = lab.run(*args, *workers)
@@ -99,7 +99,7 @@ def test_two_of_one_name_would_share_a_store(lab, workers, args):
     assert lab.calls() == []
 
 
-def test_two_of_one_name_in_two_folders_do_not_clash(lab):
+def test_two_of_one_name_in_two_folders_do_not_clash(lab: Lab) -> None:
     lab.make("a/experiment.yml", module="agent_a")
     lab.make("b/experiment.yml", module="agent_b")
     assert lab.run().ret == 0
@@ -107,7 +107,7 @@ def test_two_of_one_name_in_two_folders_do_not_clash(lab):
         assert (lab.path / folder / ".metricbench/shop/summary.json").exists()
 
 
-def test_two_of_one_name_clash_in_one_store_folder(lab):
+def test_two_of_one_name_clash_in_one_store_folder(lab: Lab) -> None:
     lab.make("a/experiment.yml", module="agent_a")
     lab.make("b/experiment.yml", module="agent_b")
     result = lab.run("--metricbench-store=all")
@@ -116,7 +116,7 @@ def test_two_of_one_name_clash_in_one_store_folder(lab):
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_two_agents_of_one_module_name_named(lab, workers):
+def test_two_agents_of_one_module_name_named(lab: Lab, workers: list[str]) -> None:
     lab.make("a/experiment.yml")
     lab.make("b/experiment.yml", name="other")
     result = lab.run("a/experiment.yml", "b/experiment.yml", *workers)
@@ -129,7 +129,7 @@ def test_two_agents_of_one_module_name_named(lab, workers):
     )
 
 
-def test_two_agents_of_one_module_name_found(lab):
+def test_two_agents_of_one_module_name_found(lab: Lab) -> None:
     lab.make("a/experiment.yml")
     lab.make("b/experiment.yml", name="other")
     result = lab.run()
@@ -137,7 +137,7 @@ def test_two_agents_of_one_module_name_found(lab):
     result.stdout.fnmatch_lines(["*ERROR collecting b/experiment.yml*", "*module agent of *b/agent.py *a/agent.py;*"])
 
 
-def test_two_experiments_may_share_an_agent(lab):
+def test_two_experiments_may_share_an_agent(lab: Lab) -> None:
     lab.make()
     lab.make("b.experiment.yml", name="other")
     assert lab.run("experiment.yml", "b.experiment.yml").ret == 0
@@ -147,7 +147,7 @@ def test_two_experiments_may_share_an_agent(lab):
 
 
 @pytest.mark.parametrize("args", [["."], ["deep"], ["deep/experiment.yml"]], ids=["root", "folder", "named"])
-def test_kinds_from_a_conftest_in_a_sub_folder(lab, args):
+def test_kinds_from_a_conftest_in_a_sub_folder(lab: Lab, args: list[str]) -> None:
     make_extended(lab)
     result = lab.run(*args)
     assert result.ret == 0
@@ -156,7 +156,7 @@ def test_kinds_from_a_conftest_in_a_sub_folder(lab, args):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("args", [["."], ["deep/experiment.yml"]], ids=["root", "named"])
-def test_kinds_from_a_conftest_that_only_workers_collected(lab, args):
+def test_kinds_from_a_conftest_that_only_workers_collected(lab: Lab, args: list[str]) -> None:
     make_extended(lab, "very/deep/experiment.yml")
     result = lab.run(*[arg.replace("deep", "very/deep") for arg in args], "-n2")
     assert result.ret == 0
@@ -164,7 +164,7 @@ def test_kinds_from_a_conftest_that_only_workers_collected(lab, args):
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_kinds_do_not_reach_beyond_their_folder(lab, workers):
+def test_kinds_do_not_reach_beyond_their_folder(lab: Lab, workers: list[str]) -> None:
     make_extended(lab)
     lab.make("other.experiment.yml", name="other", runner={"kind": "echo"}, coverage=None)
     result = lab.run("deep/experiment.yml", "other.experiment.yml", *workers)
@@ -194,7 +194,7 @@ def test_kinds_do_not_reach_beyond_their_folder(lab, workers):
     ],
     ids=["no-runner", "no-kind", "taken"],
 )
-def test_hooks_that_give_something_wrong(lab, source, said):
+def test_hooks_that_give_something_wrong(lab: Lab, source: str, said: str) -> None:
     lab.make()
     lab.write("conftest.py", source + "\n")
     result = lab.run("experiment.yml")
@@ -205,7 +205,7 @@ def test_hooks_that_give_something_wrong(lab, source, said):
 # ---------------------------------------------------------------- outside the root folder
 
 
-def test_outside_the_root_folder(lab, workers, monkeypatch):
+def test_outside_the_root_folder(lab: Lab, workers: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     lab.make("elsewhere/experiment.yml")
     lab.write("project/pytest.ini", "[pytest]\n")
     monkeypatch.chdir(lab.path / "project")
@@ -219,7 +219,7 @@ def test_outside_the_root_folder(lab, workers, monkeypatch):
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_a_folder_outside_the_root_folder(lab, workers, monkeypatch):
+def test_a_folder_outside_the_root_folder(lab: Lab, workers: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     lab.make("elsewhere/deep/experiment.yml")
     lab.write("project/pytest.ini", "[pytest]\n")
     monkeypatch.chdir(lab.path / "project")
@@ -230,7 +230,9 @@ def test_a_folder_outside_the_root_folder(lab, workers, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("args", [["../elsewhere"], ["../elsewhere/very/deep/experiment.yml"]], ids=["folder", "named"])
-def test_kinds_from_a_conftest_outside_the_root_folder(lab, monkeypatch, args):
+def test_kinds_from_a_conftest_outside_the_root_folder(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
     make_extended(lab, "elsewhere/very/deep/experiment.yml")
     lab.write("project/pytest.ini", "[pytest]\n")
     monkeypatch.chdir(lab.path / "project")
@@ -240,7 +242,9 @@ def test_kinds_from_a_conftest_outside_the_root_folder(lab, monkeypatch, args):
 
 
 @pytest.mark.slow
-def test_attempts_whose_experiment_the_controller_does_not_know_are_never_lost_in_silence(lab, monkeypatch):
+def test_attempts_whose_experiment_the_controller_does_not_know_are_never_lost_in_silence(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Controller, "find", lambda self, nodeid: None)
     lab.make()
     result = lab.run("experiment.yml", "-n2")

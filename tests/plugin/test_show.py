@@ -1,29 +1,18 @@
 """``--metricbench-show``: what a store holds, printed without running anything."""
 
 import pytest
-from plugin_lab import AGENT, MUTANTS, TASKS, Lab
+
+from tests.plugin.plugin_lab import MUTANTS, TASKS, Lab
+from tests.plugin.show_lab import PRICED, show, shown
 
 PARTS = ["survivors", "matrix", "tasks", "attempts", "plan"]
-PRICED = AGENT.replace('"tone": "dry"}', '"tone": "dry", "cost_usd": 0.25}')
-
-
-def show(lab: Lab, part: str, *args: str, file: str = "experiment.yml") -> pytest.RunResult:
-    return lab.run(file, "--metricbench-show", part, *args)
-
-
-def shown(lab: Lab, part: str, *args: str) -> list[str]:
-    """The lines below the title, blank ones at the end left out."""
-    result = show(lab, part, *args)
-    assert result.ret == 0, result.outlines + result.errlines
-    assert result.outlines[0].strip("= ") == f"metricbench: shop: {part}"
-    return "\n".join(result.outlines[1:]).rstrip().split("\n")
 
 
 # ---------------------------------------------------------------- nothing runs
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_nothing_is_run_and_nothing_is_written(lab, part, workers):
+def test_nothing_is_run_and_nothing_is_written(lab: Lab, part: str, workers: list[str]) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.calls()
@@ -34,7 +23,7 @@ def test_nothing_is_run_and_nothing_is_written(lab, part, workers):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_other_tests_of_the_session_do_not_run(lab, part):
+def test_other_tests_of_the_session_do_not_run(lab: Lab, part: str) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.write("test_other.py", "def test_it():\n    open('ran.txt', 'w').close()\n")
@@ -43,7 +32,7 @@ def test_other_tests_of_the_session_do_not_run(lab, part):
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != "plan"])
-def test_a_store_that_holds_nothing(lab, part, workers):
+def test_a_store_that_holds_nothing(lab: Lab, part: str, workers: list[str]) -> None:
     lab.make()
     result = show(lab, part, *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -54,7 +43,7 @@ def test_a_store_that_holds_nothing(lab, part, workers):
     assert not (lab.path / ".metricbench").exists()
 
 
-def test_a_store_that_holds_nothing_that_fits(lab):
+def test_a_store_that_holds_nothing_that_fits(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(seed=3)
@@ -66,7 +55,7 @@ def test_a_store_that_holds_nothing_that_fits(lab):
     )
 
 
-def test_a_damaged_store(lab):
+def test_a_damaged_store(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     journal = lab.store() / "attempts.jsonl"
@@ -76,7 +65,7 @@ def test_a_damaged_store(lab):
     assert "attempts.jsonl:1: the line is not as it was written" in result.stderr.str()
 
 
-def test_an_unknown_part(lab):
+def test_an_unknown_part(lab: Lab) -> None:
     lab.make()
     result = show(lab, "survivor")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -98,7 +87,7 @@ NO_PLAN = "with {} no attempt runs, so there is nothing to plan; leave one of th
         ("plan", "--metricbench-cached-attempts", NO_PLAN),
     ],
 )
-def test_options_that_only_a_run_has(lab, part, option, message):
+def test_options_that_only_a_run_has(lab: Lab, part: str, option: str, message: str) -> None:
     lab.make()
     result = show(lab, part, option)
     message = message.format(option.partition("=")[0])
@@ -106,27 +95,27 @@ def test_options_that_only_a_run_has(lab, part, option, message):
     assert result.errlines[0] == f"ERROR: metricbench: --metricbench-show {part}: {message}"
 
 
-def test_a_broken_experiment_is_said_to_be_so(lab):
+def test_a_broken_experiment_is_said_to_be_so(lab: Lab) -> None:
     lab.make(attempts="many")
     result = show(lab, "plan")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "attempts: is the text 'many'" in result.stderr.str()
 
 
-def test_nothing_selected(lab):
+def test_nothing_selected(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     assert show(lab, "matrix", "-k", "no_such_thing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-def test_of_a_copied_store_without_the_agent(lab):
+def test_of_a_copied_store_without_the_agent(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     (lab.path / "agent.py").unlink()
     assert shown(lab, "survivors", "--metricbench-cached-only")[-1].strip().startswith("at no task does it pass less")
 
 
-def test_while_a_run_writes_the_store(lab):
+def test_while_a_run_writes_the_store(lab: Lab) -> None:
     from pytest_metricbench.store.writing import StoreWriter
 
     lab.make()
@@ -138,7 +127,7 @@ def test_while_a_run_writes_the_store(lab):
         writer.close()
 
 
-def test_a_folder_in_place_of_a_file(lab):
+def test_a_folder_in_place_of_a_file(lab: Lab) -> None:
     lab.make("deep/experiment.yml")
     lab.run("deep")
     result = show(lab, "survivors", file="deep")
@@ -146,7 +135,7 @@ def test_a_folder_in_place_of_a_file(lab):
     assert "from deep/.metricbench/shop: 18 of 18 attempts" in result.outlines
 
 
-def test_several_experiments_each_under_its_name(lab):
+def test_several_experiments_each_under_its_name(lab: Lab) -> None:
     lab.make("a/experiment.yml", module="agent_a", name="one")
     lab.make("b/experiment.yml", module="agent_b", name="two")
     lab.run("a", "b")
@@ -157,7 +146,7 @@ def test_several_experiments_each_under_its_name(lab):
     ]
 
 
-def test_without_a_terminal_plugin(lab):
+def test_without_a_terminal_plugin(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     result = lab.run("experiment.yml", "--metricbench-show", "matrix", "-p", "no:terminal")
@@ -168,7 +157,7 @@ def test_without_a_terminal_plugin(lab):
 # ---------------------------------------------------------------- survivors
 
 
-def test_survivors(lab):
+def test_survivors(lab: Lab) -> None:
     path = lab.make()
     lab.run("experiment.yml")
     line = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if "id: quiet" in text)
@@ -183,20 +172,20 @@ def test_survivors(lab):
     ]
 
 
-def test_the_task_that_comes_nearest(lab):
+def test_the_task_that_comes_nearest(lab: Lab) -> None:
     outcomes = {"quiet::pay": "ppm", "quiet::find": "pp", "no-pay::pay": "m"}
     lab.make(attempts=3, outcomes=outcomes)
     lab.run("experiment.yml")
     assert shown(lab, "survivors")[-1].strip() == "nearest: pay, where the baseline passes 3 of 3 and it 2 of 3"
 
 
-def test_no_survivors_and_invalid_mutants(lab):
+def test_no_survivors_and_invalid_mutants(lab: Lab) -> None:
     lab.make(outcomes={"no-pay::pay": "m", "quiet::find": "d", "quiet::pay": "d", "quiet::refund": "d"})
     lab.run("experiment.yml")
     assert shown(lab, "survivors")[2:] == ["case shop: none of 1 judged mutant survives", "invalid         quiet"]
 
 
-def test_what_is_not_known_yet(lab):
+def test_what_is_not_known_yet(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml", "-k", "baseline or no-pay")
     lines = shown(lab, "survivors")
@@ -207,7 +196,7 @@ def test_what_is_not_known_yet(lab):
     assert lines[3:] == ["case shop: none of 1 judged mutant survives", "not known       quiet"]
 
 
-def test_without_mutants(lab):
+def test_without_mutants(lab: Lab) -> None:
     lab.make(case={"mutants": None})
     lab.run("experiment.yml")
     assert shown(lab, "survivors")[-1] == "case shop has no mutants"
@@ -215,7 +204,7 @@ def test_without_mutants(lab):
     assert not any("kills" in line for line in shown(lab, "tasks"))
 
 
-def test_a_long_id_and_a_description_of_several_lines(lab):
+def test_a_long_id_and_a_description_of_several_lines(lab: Lab) -> None:
     mutants = [{"id": "a-very-long-id-of-a-mutant", "description": "Says\nnothing\x1b[31m at all."}]
     lab.make(case={"mutants": mutants})
     lab.run("experiment.yml")
@@ -227,7 +216,7 @@ def test_a_long_id_and_a_description_of_several_lines(lab):
 # ---------------------------------------------------------------- matrix
 
 
-def test_matrix(lab):
+def test_matrix(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     assert shown(lab, "matrix") == [
@@ -244,7 +233,7 @@ def test_matrix(lab):
     ]
 
 
-def test_matrix_of_a_selection(lab):
+def test_matrix_of_a_selection(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     assert shown(lab, "matrix", "-k", "no-pay and pay")[3:6] == [
@@ -258,7 +247,7 @@ def test_matrix_of_a_selection(lab):
     ]
 
 
-def test_a_matrix_wider_than_the_terminal_is_cut_into_blocks(lab, monkeypatch):
+def test_a_matrix_wider_than_the_terminal_is_cut_into_blocks(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     tasks = [{"id": f"t{number}"} for number in range(1, 41)]
     lab.make(attempts=1, coverage=None, outcomes={"no-pay::t40": "m"}, case={"tasks": tasks, "subsets": None})
@@ -273,7 +262,7 @@ def test_a_matrix_wider_than_the_terminal_is_cut_into_blocks(lab, monkeypatch):
     assert rows[0].endswith("  1")
 
 
-def test_controls_equivalents_and_invalid_mutants_are_marked(lab):
+def test_controls_equivalents_and_invalid_mutants_are_marked(lab: Lab) -> None:
     mutants = [*MUTANTS, {"id": "same", "equivalent": "it is"}, {"id": "dead"}]
     outcomes = {f"dead::{task['id']}": "d" for task in TASKS}
     lab.make(controls=1, case={"mutants": mutants}, outcomes=outcomes)
@@ -286,7 +275,7 @@ def test_controls_equivalents_and_invalid_mutants_are_marked(lab):
 # ---------------------------------------------------------------- tasks
 
 
-def test_tasks(lab):
+def test_tasks(lab: Lab) -> None:
     lab.make(agent=PRICED)
     lab.run("experiment.yml")
     lines = shown(lab, "tasks")
@@ -303,7 +292,7 @@ def test_tasks(lab):
 # ---------------------------------------------------------------- attempts
 
 
-def test_attempts(lab):
+def test_attempts(lab: Lab) -> None:
     lab.make(agent=PRICED, outcomes={"baseline::pay": "pu", "no-pay::find": "d", "quiet::refund": "m"})
     lab.run("experiment.yml", "-k", "not quiet or refund")
     lines = shown(lab, "attempts")
@@ -321,7 +310,7 @@ def test_attempts(lab):
     assert lines[-1] == "what they left: .metricbench/shop/attempts/<case>/<variant>/<task>/<trial id>/"
 
 
-def test_attempts_of_a_selection_and_stale_ones(lab):
+def test_attempts_of_a_selection_and_stale_ones(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.make(case={"baseline": {"params": {"x": 1}}})

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from plugin_lab import AGENT, TASKS, Lab
-from test_show import PRICED, shown
+
+from tests.plugin.plugin_lab import AGENT, TASKS, Lab
+from tests.plugin.show_lab import PRICED, shown
 
 
 def block(lines: list[str], label: str) -> str:
@@ -21,7 +22,7 @@ def rows(lines: list[str]) -> dict[str, list[str]]:
     return {line.split()[0]: line.split()[1:] for line in lines[start + 1 :] if line}
 
 
-def test_of_an_empty_store(lab, workers):
+def test_of_an_empty_store(lab: Lab, workers: list[str]) -> None:
     lab.make()
     lines = shown(lab, "plan", *workers)
     assert block(lines, "attempts") == "18 attempts: 18 to run"
@@ -35,7 +36,7 @@ def test_of_an_empty_store(lab, workers):
     assert not any(line.startswith(("stale", "budget")) for line in lines)
 
 
-def test_of_a_whole_store(lab):
+def test_of_a_whole_store(lab: Lab) -> None:
     lab.make(agent=PRICED)
     lab.run("experiment.yml")
     lines = shown(lab, "plan")
@@ -45,7 +46,7 @@ def test_of_a_whole_store(lab):
     assert rows(lines) == {name: ["0", "6"] for name in ("baseline", "no-pay", "quiet")}
 
 
-def test_it_says_what_a_run_then_does(lab):
+def test_it_says_what_a_run_then_does(lab: Lab) -> None:
     """The plan's numbers are those of the run that follows, for every kind of attempt there is."""
     lab.make(outcomes={"baseline::pay": "pu", "no-pay::find": "d"})
     lab.run("experiment.yml", "-k", "not quiet")
@@ -64,7 +65,7 @@ def test_it_says_what_a_run_then_does(lab):
     assert rows(lines)["baseline"][:3] == ["0", "1", "5"]
 
 
-def test_a_changed_verifier(lab):
+def test_a_changed_verifier(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     lab.write("judge.py", "def verify(request, output):\n    return {'reward': 1.0}\n")
@@ -78,7 +79,7 @@ def test_a_changed_verifier(lab):
     assert rows(lines)["no-pay"] == ["0", "5", "1"]
 
 
-def test_time_and_cost_from_records(lab):
+def test_time_and_cost_from_records(lab: Lab) -> None:
     tasks = [{"id": "find", "params": {"seconds": 0.2}}, {"id": "pay"}]
     lab.make(agent=PRICED, outcomes={}, case={"tasks": tasks, "subsets": None})
     lab.run("experiment.yml", "-k", "baseline")
@@ -89,14 +90,14 @@ def test_time_and_cost_from_records(lab):
     assert rows(lines)["quiet"] == ["4", "0", "0.4", "s", "$1.00"]
 
 
-def test_one_attempt_is_never_faster_than_itself(lab):
+def test_one_attempt_is_never_faster_than_itself(lab: Lab) -> None:
     tasks = [{"id": "find", "params": {"seconds": 0.3}}]
     lab.make(attempts=1, outcomes={}, coverage=None, case={"tasks": tasks, "subsets": None, "mutants": [{"id": "m"}]})
     lab.run("experiment.yml", "-k", "baseline")
     assert block(shown(lab, "plan", "-n8"), "time").startswith("about 0.3 s with 8 at a time")
 
 
-def test_of_a_selection(lab):
+def test_of_a_selection(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml", "-k", "baseline")
     lines = shown(lab, "plan", "-k", "quiet and pay")
@@ -105,7 +106,7 @@ def test_of_a_selection(lab):
     assert block(lines, "attempts").startswith("6 attempts of 18 of the experiment: ")
 
 
-def test_fresh_and_retry_died(lab):
+def test_fresh_and_retry_died(lab: Lab) -> None:
     lab.make()
     lab.run("experiment.yml")
     assert block(shown(lab, "plan", "--metricbench-fresh"), "attempts") == "18 attempts: 18 to run"
@@ -115,7 +116,7 @@ def test_fresh_and_retry_died(lab):
     assert (lab.store() / "summary.json").exists()
 
 
-def test_files_that_are_gone(lab):
+def test_files_that_are_gone(lab: Lab) -> None:
     agent = AGENT.replace("    letters =", "    (request.workspace / 'trace.txt').write_text('x')\n    letters =")
     lab.make(agent=agent, outcomes={})
     lab.run("experiment.yml")
@@ -135,7 +136,7 @@ BUDGETS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("budget", "said"), BUDGETS)
-def test_budgets(lab, budget, said):
+def test_budgets(lab: Lab, budget: dict[str, float], said: str) -> None:
     lab.make(agent=PRICED, outcomes={}, budget=budget)
     lab.run("experiment.yml", "-k", "baseline", "--metricbench-fresh")
     lab.make(agent=PRICED, outcomes={})
@@ -144,12 +145,12 @@ def test_budgets(lab, budget, said):
     assert block(shown(lab, "plan"), "budget").startswith(said)
 
 
-def test_a_budget_of_cost_that_nobody_can_tell(lab):
+def test_a_budget_of_cost_that_nobody_can_tell(lab: Lab) -> None:
     lab.make(budget={"cost": 3})
     assert block(shown(lab, "plan"), "budget") == "cost 3.00 a run: at least 1 run"
 
 
-def test_of_many_variants_those_with_something_to_do(lab):
+def test_of_many_variants_those_with_something_to_do(lab: Lab) -> None:
     mutants = [{"id": f"m{number}"} for number in range(60)]
     tasks = TASKS[:1]
     lab.make(attempts=1, coverage=None, outcomes={}, case={"mutants": mutants, "tasks": tasks, "subsets": None})
@@ -159,14 +160,14 @@ def test_of_many_variants_those_with_something_to_do(lab):
     assert lines[-1] == ".. and 21 more variants"
 
 
-def test_narrow_terminals(lab, monkeypatch):
+def test_narrow_terminals(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     lab.make(agent=PRICED)
     lab.run("experiment.yml", "-k", "baseline")
     assert all(len(line) <= 40 for line in shown(lab, "plan"))
 
 
-def test_recorded_results_are_planned_like_any(lab: Lab):
+def test_recorded_results_are_planned_like_any(lab: Lab) -> None:
     """What is read, not run, is in no store before it is read."""
     lab.write("results.csv", "variant,task,reward\nbase,a,1\nbase,b,0\nweak,a,0\nweak,b,0\n")
     runner = {"kind": "recorded", "form": "table", "read": ["results.csv"], "baseline": "base"}

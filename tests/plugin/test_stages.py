@@ -5,11 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from plugin_lab import Lab, without
 
 import pytest_metricbench
+from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import summary_to_json
 from pytest_metricbench.definition.problems import DefinitionError
+from tests.plugin.plugin_lab import Lab, without
 
 SCRIPT = """
 import sys
@@ -31,11 +32,11 @@ def stages(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return lab
 
 
-def as_json(summary) -> dict:
+def as_json(summary: Summary) -> dict:
     return json.loads(summary_to_json(summary))
 
 
-def test_the_same_summary_as_the_run(stages):
+def test_the_same_summary_as_the_run(stages: Lab) -> None:
     stages.make(gates=["baseline pass@1 >= 0.5"], controls=1)
     stages.run("experiment.yml")
     experiment = pytest_metricbench.load_experiment("experiment.yml")
@@ -44,7 +45,7 @@ def test_the_same_summary_as_the_run(stages):
     assert without(summary, "reused") == without(stages.summary(), "reused")
 
 
-def test_the_same_summary_as_a_run_with_unmeasured_attempts(stages):
+def test_the_same_summary_as_a_run_with_unmeasured_attempts(stages: Lab) -> None:
     stages.make(outcomes={"quiet::pay": "pu", "baseline::find": "u"})
     stages.run("experiment.yml")
     experiment = pytest_metricbench.load_experiment("experiment.yml")
@@ -52,7 +53,7 @@ def test_the_same_summary_as_a_run_with_unmeasured_attempts(stages):
     assert without(summary, "reused") == without(stages.summary(), "reused")
 
 
-def test_coverage_measured_by_a_script_is_what_the_run_would_have_measured(stages):
+def test_coverage_measured_by_a_script_is_what_the_run_would_have_measured(stages: Lab) -> None:
     stages.make()
     stages.run("experiment.yml")
     whole = stages.summary()
@@ -69,7 +70,7 @@ def test_coverage_measured_by_a_script_is_what_the_run_would_have_measured(stage
     assert stages.run("experiment.yml").parseoutcomes() == {"reused": 22}
 
 
-def test_coverage_that_is_there_is_not_measured_again(stages):
+def test_coverage_that_is_there_is_not_measured_again(stages: Lab) -> None:
     stages.make()
     stages.run("experiment.yml")
     before = (stages.store() / "coverage.jsonl").read_bytes()
@@ -78,7 +79,7 @@ def test_coverage_that_is_there_is_not_measured_again(stages):
     assert (stages.store() / "coverage.jsonl").read_bytes() == before
 
 
-def test_a_store_of_a_part(stages):
+def test_a_store_of_a_part(stages: Lab) -> None:
     stages.make()
     stages.run("experiment.yml", "-k", "baseline")
     experiment = pytest_metricbench.load_experiment("experiment.yml")
@@ -88,7 +89,7 @@ def test_a_store_of_a_part(stages):
     assert not summary["complete"]
 
 
-def test_an_absent_store_is_an_empty_one(stages):
+def test_an_absent_store_is_an_empty_one(stages: Lab) -> None:
     stages.make()
     experiment = pytest_metricbench.load_experiment("experiment.yml")
     summary = pytest_metricbench.analyze(experiment, pytest_metricbench.open_store("nowhere"))
@@ -96,14 +97,14 @@ def test_an_absent_store_is_an_empty_one(stages):
     assert not (stages.path / "nowhere").exists()
 
 
-def test_a_broken_experiment(stages):
+def test_a_broken_experiment(stages: Lab) -> None:
     stages.make(atempts=1)
     with pytest.raises(DefinitionError, match=r"experiment\.yml:\d+:\d+: atempts: is an unknown key"):
         pytest_metricbench.load_experiment("experiment.yml")
 
 
 @pytest.mark.slow
-def test_a_script_needs_no_pytest(stages):
+def test_a_script_needs_no_pytest(stages: Lab) -> None:
     stages.make()
     stages.run("experiment.yml")
     script = [sys.executable, "-c", SCRIPT, ".metricbench/shop"]

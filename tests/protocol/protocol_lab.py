@@ -4,8 +4,9 @@ import re
 import shutil
 from typing import Any, Final
 
-import plugin_lab
 import pytest
+
+from tests.plugin import plugin_lab
 
 NOISY: Final = '''\
 """An agent that prints, logs and warns; what its verifier says stands in the task's params."""

@@ -3,17 +3,17 @@
 from types import SimpleNamespace
 
 import pytest
-from plugin_lab import OTHER_PLUGINS
-from protocol_lab import SHORT, STANDARD
 
-from pytest_metricbench import protocol, protocol_choice
+from pytest_metricbench.pytest_side import protocol, protocol_choice
+from tests.plugin.plugin_lab import OTHER_PLUGINS
+from tests.protocol.protocol_lab import SHORT, STANDARD, Lab
 
 ATTEMPT = "experiment.yml::shop::baseline::fine[1]"
 LISTENING = "import pytest\n\n@pytest.hookimpl(wrapper=True)\ndef {hook}():\n    return (yield)\n"
 
 
 @pytest.mark.parametrize("workers", [[], ["-n0"], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=" ".join)
-def test_an_attempt_has_one_report_and_a_coverage_request_three(lab, workers):
+def test_an_attempt_has_one_report_and_a_coverage_request_three(lab: Lab, workers: list[str]) -> None:
     lab.make()
     phases = lab.phases("experiment.yml", *workers)
     requests = {nodeid for nodeid in phases if "::coverage::" in nodeid}
@@ -23,7 +23,7 @@ def test_an_attempt_has_one_report_and_a_coverage_request_three(lab, workers):
 
 
 @pytest.mark.parametrize("unit", ["task", "variant"])
-def test_so_has_a_group_of_attempts(lab, unit):
+def test_so_has_a_group_of_attempts(lab: Lab, unit: str) -> None:
     lab.make(items=unit, coverage=None)
     assert set(map(tuple, lab.phases("experiment.yml").values())) == {("call",)}
 
@@ -40,26 +40,26 @@ def test_so_has_a_group_of_attempts(lab, unit):
         "--pdb",
     ],
 )
-def test_what_asks_for_the_standard_protocol(lab, options):
+def test_what_asks_for_the_standard_protocol(lab: Lab, options: str) -> None:
     lab.make_noisy("fine")
     assert lab.phases("experiment.yml", options)[ATTEMPT] == STANDARD
 
 
 @pytest.mark.parametrize("option", ["--setup-plan", "--setup-only"])
-def test_options_that_run_nothing_get_their_phases(lab, option):
+def test_options_that_run_nothing_get_their_phases(lab: Lab, option: str) -> None:
     lab.make_noisy("fine")
     assert lab.phases("experiment.yml", option)[ATTEMPT] == ["setup", "teardown"]
     assert lab.calls() == []
 
 
 @pytest.mark.parametrize("hook", sorted(protocol_choice._KNOWN))
-def test_whoever_else_listens_gets_the_standard_protocol(lab, hook):
+def test_whoever_else_listens_gets_the_standard_protocol(lab: Lab, hook: str) -> None:
     lab.make_noisy("fine")
     lab.write("conftest.py", LISTENING.format(hook=hook))
     assert lab.phases("experiment.yml")[ATTEMPT] == STANDARD
 
 
-def test_a_conftest_beside_the_experiment_counts_too(lab):
+def test_a_conftest_beside_the_experiment_counts_too(lab: Lab) -> None:
     lab.make_noisy("fine", file="below/experiment.yml")
     lab.write("below/conftest.py", LISTENING.format(hook="pytest_runtest_call"))
     assert lab.phases("below")[f"below/{ATTEMPT}"] == STANDARD
@@ -80,7 +80,7 @@ def listener(request):
 """
 
 
-def test_who_comes_while_attempts_run_is_heeded_from_the_next_one_on(lab):
+def test_who_comes_while_attempts_run_is_heeded_from_the_next_one_on(lab: Lab) -> None:
     for folder in ("a", "c"):
         lab.make_noisy("fine", file=f"{folder}/experiment.yml", module=f"agent_{folder}", name=folder)
     lab.write("b/conftest.py", LATE)
@@ -89,7 +89,7 @@ def test_who_comes_while_attempts_run_is_heeded_from_the_next_one_on(lab):
     assert [phases[f"{folder}/{ATTEMPT}"] for folder in ("a", "c")] == [SHORT, STANDARD]
 
 
-def test_hooks_of_another_folder_are_not_called_for_an_attempt(lab):
+def test_hooks_of_another_folder_are_not_called_for_an_attempt(lab: Lab) -> None:
     lab.make_noisy("fine", file="a/experiment.yml")
     lab.write("a/test_beside.py", "def test_it():\n    pass\n")
     lab.write(
@@ -103,7 +103,7 @@ def test_hooks_of_another_folder_are_not_called_for_an_attempt(lab):
 
 
 @pytest.mark.slow
-def test_workers_heed_who_listens_on_the_controller_alone(lab):
+def test_workers_heed_who_listens_on_the_controller_alone(lab: Lab) -> None:
     lab.make_noisy("fine")
     lab.write(
         "conftest.py",
@@ -115,7 +115,7 @@ def test_workers_heed_who_listens_on_the_controller_alone(lab):
 
 
 @pytest.mark.parametrize("options", [[], ["-v"]], ids=["", "-v"])
-def test_a_worker_says_that_an_attempt_starts_only_where_that_is_shown(options):
+def test_a_worker_says_that_an_attempt_starts_only_where_that_is_shown(options: list[str]) -> None:
     reporter = SimpleNamespace(showlongtestinfo=bool(options), showfspath=False, isatty=False)
     plugins = SimpleNamespace(get_plugin={"terminalreporter": reporter}.get)
     assert protocol_choice.is_start_heard(SimpleNamespace(pluginmanager=plugins)) == bool(options)
@@ -125,7 +125,7 @@ def test_a_worker_says_that_an_attempt_starts_only_where_that_is_shown(options):
 
 
 @pytest.mark.slow
-def test_a_quiet_run_with_workers_is_sent_no_starts(lab):
+def test_a_quiet_run_with_workers_is_sent_no_starts(lab: Lab) -> None:
     lab.make(coverage=None)
     off = [part for plugin in OTHER_PLUGINS for part in ("-p", f"no:{plugin}")]
     starts = [
@@ -136,7 +136,7 @@ def test_a_quiet_run_with_workers_is_sent_no_starts(lab):
     assert lab.summary()["counts"]["passed"] == 12
 
 
-def test_hooks_that_say_nothing_about_phases_leave_it_alone(lab):
+def test_hooks_that_say_nothing_about_phases_leave_it_alone(lab: Lab) -> None:
     lab.make_noisy("fine", "unmeasured")
     lab.write(
         "conftest.py",
@@ -152,7 +152,7 @@ def test_hooks_that_say_nothing_about_phases_leave_it_alone(lab):
     ("mark", "outcome"),
     [("skip(reason='not today')", "skipped"), ("skipif(True, reason='not here')", "skipped"), ("xfail", "xfailed")],
 )
-def test_an_attempt_with_a_mark_that_pytest_heeds_in_set_up(lab, mark, outcome):
+def test_an_attempt_with_a_mark_that_pytest_heeds_in_set_up(lab: Lab, mark: str, outcome: str) -> None:
     lab.make_noisy("fine", "unmeasured")
     lab.write(
         "conftest.py",
@@ -163,7 +163,7 @@ def test_an_attempt_with_a_mark_that_pytest_heeds_in_set_up(lab, mark, outcome):
     assert result.parseoutcomes() == {"passed": 1, outcome: 1}
 
 
-def test_with_v_the_header_says_why(lab):
+def test_with_v_the_header_says_why(lab: Lab) -> None:
     lab.make_noisy("fine")
     assert "standard protocol" not in lab.run("experiment.yml", "-v").stdout.str()
     lab.write("conftest.py", LISTENING.format(hook="pytest_runtest_setup"))
@@ -176,14 +176,14 @@ def test_with_v_the_header_says_why(lab):
 
 
 @pytest.mark.parametrize("plugin", ["logging", "capture", "terminal", "warnings", "skipping", "threadexception"])
-def test_plugins_of_pytest_may_be_switched_off(lab, plugin):
+def test_plugins_of_pytest_may_be_switched_off(lab: Lab, plugin: str) -> None:
     lab.make_noisy("fine", "unmeasured")
     result = lab.run("experiment.yml", "-p", f"no:{plugin}", apart=plugin in ("capture", "terminal"))
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert lab.summary()["counts"]["passed"] == lab.summary()["counts"]["unmeasured"] == 1
 
 
-def test_an_unknown_protocol_is_a_usage_error(lab):
+def test_an_unknown_protocol_is_a_usage_error(lab: Lab) -> None:
     lab.make_noisy("fine")
     assert lab.run("experiment.yml", "--metricbench-protocol=fast").ret == pytest.ExitCode.USAGE_ERROR
     result = lab.run("experiment.yml", "-ometricbench_protocol=fast")
@@ -194,12 +194,12 @@ def test_an_unknown_protocol_is_a_usage_error(lab):
 # ---------------------------------------------------------------- what is asked of pytest
 
 
-def test_this_pytest_has_what_the_protocol_needs(request):
+def test_this_pytest_has_what_the_protocol_needs(request: pytest.FixtureRequest) -> None:
     assert protocol.missing(request.session) == []
 
 
 @pytest.mark.parametrize(("plugin", "attribute"), [(n, a) for n, names in protocol._NEEDED.items() for a in names])
-def test_what_is_missing_is_named(request, plugin, attribute):
+def test_what_is_missing_is_named(request: pytest.FixtureRequest, plugin: str, attribute: str) -> None:
     plugins = {
         name: SimpleNamespace(**{each: None for each in names if (name, each) != (plugin, attribute)})
         for name, names in protocol._NEEDED.items()
@@ -211,7 +211,7 @@ def test_what_is_missing_is_named(request, plugin, attribute):
     assert (plugin == "capturemanager") == (protocol.missing(session) == [])  # switched off: not needed
 
 
-def test_a_session_without_set_up_state_is_named(request):
+def test_a_session_without_set_up_state_is_named(request: pytest.FixtureRequest) -> None:
     assert protocol.missing(SimpleNamespace(config=request.config)) == [
         "session._setupstate.setup",
         "session._setupstate.teardown_exact",
@@ -219,7 +219,9 @@ def test_a_session_without_set_up_state_is_named(request):
 
 
 @pytest.mark.parametrize("name", ["capturemanager", "logging-plugin"])
-def test_where_something_is_missing_the_standard_protocol_is_taken(lab, monkeypatch, name):
+def test_where_something_is_missing_the_standard_protocol_is_taken(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     lab.make_noisy("fine")
     monkeypatch.setitem(protocol._NEEDED, name, ("something_that_pytest_lost",))
     assert lab.phases("experiment.yml")[ATTEMPT] == STANDARD

@@ -3,8 +3,9 @@
 import os
 
 import pytest
-from plugin_lab import without
-from protocol_lab import shown
+
+from tests.plugin.plugin_lab import without
+from tests.protocol.protocol_lab import Lab, shown
 
 WHATEVER = ("fine", "warns", "thread", "unmeasured", "dies", "fine2")
 UNDER_ERROR = ("fine", "warns", "unmeasured", "dies", "fine2")
@@ -16,7 +17,7 @@ VOLATILE = ("trial_id", "durations", "duration", "seconds", "started")
     "options",
     ["-rA", "-v --tb=short", "-x", "-q --show-capture=log", "-s", "-W error", "--capture=sys --log-level=ERROR"],
 )
-def test_the_terminal_shows_the_same(lab, options):
+def test_the_terminal_shows_the_same(lab: Lab, options: str) -> None:
     is_error = options == "-W error"
     lab.make_noisy(*(UNDER_ERROR if is_error else WHATEVER))
     short, standard = lab.both("experiment.yml", *([] if is_error else ["-Walways"]), *options.split())
@@ -24,7 +25,7 @@ def test_the_terminal_shows_the_same(lab, options):
     assert shown(short) == shown(standard)
 
 
-def test_what_was_printed_and_logged_is_in_the_sections_of_the_failure_and_nowhere_else(lab):
+def test_what_was_printed_and_logged_is_in_the_sections_of_the_failure_and_nowhere_else(lab: Lab) -> None:
     lab.make_noisy("fine", "unmeasured", "dies")
     result = lab.run("experiment.yml")
     assert "printed by fine" not in result.stdout.str()
@@ -43,7 +44,7 @@ def test_what_was_printed_and_logged_is_in_the_sections_of_the_failure_and_nowhe
     assert result.stderr.str() == ""
 
 
-def test_the_answer_is_the_same(lab):
+def test_the_answer_is_the_same(lab: Lab) -> None:
     lab.make(outcomes={"baseline::refund": "pm", "no-pay::pay": "m", "quiet::find": "up"}, retries=1)
     answers = []
     for protocol in ("auto", "standard"):
@@ -52,7 +53,7 @@ def test_the_answer_is_the_same(lab):
     assert answers[0] == answers[1]
 
 
-def test_the_current_test_is_named_while_it_runs_and_not_after(lab, monkeypatch):
+def test_the_current_test_is_named_while_it_runs_and_not_after(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
     lab.make_noisy("fine", "unmeasured")
     lab.run("experiment.yml")
@@ -61,28 +62,28 @@ def test_the_current_test_is_named_while_it_runs_and_not_after(lab, monkeypatch)
     assert "PYTEST_CURRENT_TEST" not in os.environ
 
 
-def test_ctrl_c_ends_the_session(lab):
+def test_ctrl_c_ends_the_session(lab: Lab) -> None:
     lab.make_noisy("fine", "interrupt", "fine2")
     short, standard = lab.both("experiment.yml")
     assert short.ret == standard.ret == pytest.ExitCode.INTERRUPTED
     assert shown(short) == shown(standard)
 
 
-def test_the_last_failures_are_found_again(lab):
+def test_the_last_failures_are_found_again(lab: Lab) -> None:
     lab.make_noisy("fine", "unmeasured", "fine2")
     lab.run("experiment.yml")
     result = lab.run("experiment.yml", "--lf", "-v")
     assert result.parseoutcomes() == {"failed": 1, "deselected": 2}
 
 
-def test_what_a_thread_raised_fails_its_attempt_where_that_is_an_error(lab):
+def test_what_a_thread_raised_fails_its_attempt_where_that_is_an_error(lab: Lab) -> None:
     lab.make_noisy("fine", "thread", "fine2")
     result = lab.run("experiment.yml", "-Werror", "-v")
     assert result.parseoutcomes() == {"passed": 2, "failed": 1}
     result.stdout.fnmatch_lines(["*::thread* FAILED *", "*PytestUnhandledThreadExceptionWarning: *"])
 
 
-def test_what_a_thread_of_an_unmeasured_attempt_raised_is_no_fault_of_the_next_one(lab):
+def test_what_a_thread_of_an_unmeasured_attempt_raised_is_no_fault_of_the_next_one(lab: Lab) -> None:
     lab.make_noisy("thread-unmeasured", "fine")
     for result in lab.both("experiment.yml", "-Werror", "-v"):
         assert result.parseoutcomes() == {"passed": 1, "failed": 1, "errors": 1}
@@ -132,7 +133,9 @@ def teardown_module():
 TEST = f"{MODULE}\n\ndef test_it():\n    log(f'{{__name__}} runs')\n"
 
 
-def test_fixtures_of_tests_before_and_after_come_and_go_in_the_same_order(lab, monkeypatch):
+def test_fixtures_of_tests_before_and_after_come_and_go_in_the_same_order(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(lab.path)
     lab.write("noting.py", LOG)
     lab.write("conftest.py", FIXTURES)
@@ -153,7 +156,7 @@ def test_fixtures_of_tests_before_and_after_come_and_go_in_the_same_order(lab, m
 
 
 @pytest.mark.parametrize("protocol", ["auto", "standard"])
-def test_a_package_is_set_up_and_torn_down_under_the_name_of_its_phase(lab, protocol):
+def test_a_package_is_set_up_and_torn_down_under_the_name_of_its_phase(lab: Lab, protocol: str) -> None:
     source = "import os\n"
     for phase in ("setup", "teardown"):
         source += f"\n\ndef {phase}_module():\n    print(os.environ['PYTEST_CURRENT_TEST'])\n"
@@ -165,7 +168,7 @@ def test_a_package_is_set_up_and_torn_down_under_the_name_of_its_phase(lab, prot
     assert "b/experiment.yml::shop::baseline::fine2[1] (teardown)\n" in text
 
 
-def test_what_a_package_prints_at_its_end_is_shown_with_its_last_attempt(lab):
+def test_what_a_package_prints_at_its_end_is_shown_with_its_last_attempt(lab: Lab) -> None:
     lab.write("b/__init__.py", "def teardown_module():\n    print('printed at the end')\n")
     lab.make_noisy("fine", "unmeasured", file="b/experiment.yml", module="noisy")
     short, standard = lab.both("b/experiment.yml")
@@ -174,7 +177,7 @@ def test_what_a_package_prints_at_its_end_is_shown_with_its_last_attempt(lab):
 
 
 @pytest.mark.parametrize("function", ["setup_module", "teardown_module"])
-def test_a_package_that_cannot_be_set_up_or_torn_down(lab, function):
+def test_a_package_that_cannot_be_set_up_or_torn_down(lab: Lab, function: str) -> None:
     lab.make_noisy("fine", "fine2", file="b/experiment.yml", module="noisy")
     lab.write("b/__init__.py", f"def {function}():\n    print('printed above')\n    raise OSError('no {function}')\n")
     short, standard = lab.both("b/experiment.yml")
@@ -187,7 +190,7 @@ def test_a_package_that_cannot_be_set_up_or_torn_down(lab, function):
 
 
 @pytest.mark.slow
-def test_a_hanging_attempt_shows_where_it_hangs(lab):
+def test_a_hanging_attempt_shows_where_it_hangs(lab: Lab) -> None:
     lab.make_noisy("fine")
     source = (lab.path / "agent.py").read_text().replace('print("printed by"', 'import time; time.sleep(1); print("by"')
     lab.write("agent.py", source)

@@ -146,8 +146,8 @@ class TestBaseline:
                 "2 variants are recorded, and runner.baseline does not say which is the baseline: good, bad",
                 "write baseline: good, or whichever it is",
             ),
-            ("godo", "runner.baseline: no variant 'godo' is recorded", "did you mean 'good'? There are good, bad"),
-            ("zzz", "runner.baseline: no variant 'zzz' is recorded", "There are good, bad"),
+            ("godo", "runner.baseline: no variant 'godo' is recorded", "did you mean 'good'? there are good, bad"),
+            ("zzz", "runner.baseline: no variant 'zzz' is recorded", "there are good, bad"),
         ],
     )
     def test_otherwise_it_says_what_there_is(self, asked: str | None, message: str, remedy: str) -> None:

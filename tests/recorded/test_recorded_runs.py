@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_lab import RecordedLab, last_line, without
 
 from pytest_metricbench.interop.harbor.stats import stats_by_group, stored_trials
 from pytest_metricbench.runners.recorded import FORMS
 from pytest_metricbench.stages import open_store
+from tests.recorded.recorded_lab import RecordedLab, last_line, without
 
 TOY = {"baseline": "toy"}
 COVERAGE = [{"id": "tools", "kind": "tool-calls", "tools": ["bash", "browser"]}]
@@ -274,7 +274,7 @@ class TestRefusals:
         recorded.make(runner={"baseline": "tpy"})
         assert recorded.refused().startswith(
             "ERROR: experiment.yml:10:3: cases[0]: runner.baseline: no variant 'tpy' is recorded; did you mean 'toy'? "
-            "There are toy, toy-mutant-late ("
+            "there are toy, toy-mutant-late ("
         )
 
     @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from results_builder import CaseTable, build
-from test_terminal_section import block_of, rendered, summary_of
 
 from pytest_metricbench.analysis.figures import Comparison, DifferenceFigure, Differences, Figure
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.reporting.coverage_sentences import coverage_sentences, p_text
+from tests.analysis.results_builder import CaseTable, build
+from tests.reporting.terminal_lab import block_of, rendered, summary_of
 
 TASKS = [f"t{number:02d}" for number in range(14)]
 

@@ -88,7 +88,7 @@ def test_a_table_drops_what_does_not_fit_and_says_so() -> None:
     assert fitting(columns, 1) == columns[:1], "the first column always stays"
 
 
-def test_names_that_would_look_alike_are_cut_in_the_middle():
+def test_names_that_would_look_alike_are_cut_in_the_middle() -> None:
     names = ["NumberReplacer-limit-100-to-101", "NumberReplacer-limit-100-to-99", "ReplaceTrueWithFalse-box"]
     assert cut_apart(names, 16) == ["NumberR..-to-101", "NumberR..0-to-99", "ReplaceTrueWit.."]
     assert cut_apart(["same", "same"], 4) == ["same", "same"]
@@ -96,7 +96,7 @@ def test_names_that_would_look_alike_are_cut_in_the_middle():
     assert named([(name, "x") for name in names[:2]], 48) == ["NumberR..-to-101  x", "NumberR..0-to-99  x"]
 
 
-def test_names_that_begin_alike_are_told_apart():
+def test_names_that_begin_alike_are_told_apart() -> None:
     ids = [f"tests-test_prices.py--test_{name}-ab12cd" for name in ("tax", "discount", "a_name_that_goes_on_and_on")]
     assert told_apart(ids, 24) == ["..test_tax-ab12cd", "..test_discount-ab12cd", "..test_a_name_that_goe.."]
     assert told_apart(["find", "pay"], 24) == ["find", "pay"]

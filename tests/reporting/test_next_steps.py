@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from results_builder import NOT_REACHED, UNMEASURED, CaseTable, build
-
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.definition.experiment import KillRule
 from pytest_metricbench.reporting.next_steps import MOST_STEPS, next_steps
+from tests.analysis.results_builder import NOT_REACHED, UNMEASURED, CaseTable, build
 
 TASKS = ["a", "b", "c"]
 

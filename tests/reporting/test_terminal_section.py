@@ -1,6 +1,5 @@
 """The section at the end of a run, read as a user reads it."""
 
-import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from results_builder import OUTSIDE, UNMEASURED, CaseTable, build
 
-from pytest_metricbench.analysis.summarizing import summarize
-from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import summary_from_json, summary_to_json
 from pytest_metricbench.definition.experiment import Gate
 from pytest_metricbench.reporting.terminal import gate_value, section_lines, section_title
+from tests.analysis.results_builder import OUTSIDE, UNMEASURED, CaseTable
+from tests.reporting.terminal_lab import block_of, rendered, summary_of
 
 EXPECTED = Path(__file__).with_name("expected_section.txt")
 TASKS = ["late-purchase", "no-receipt", "greeting", "two-orders", "gift-card", "fraud-flag"]
@@ -65,26 +63,6 @@ def gates() -> list[Gate]:
         Gate("mutation_score >= 0.8", None, None, "mutation_score", None, ">=", 0.8),
         Gate("house-metric coverage >= 0.5", None, "house-metric", "coverage", None, ">=", 0.5),
     ]
-
-
-def summary_of(table: CaseTable | dict[str, CaseTable], **given_settings: Any) -> Summary:
-    return summarize(build(table, **{"ks": [1, 5], **given_settings}))
-
-
-def rendered(summary: Summary, width: int = 80, **options: Any) -> list[str]:
-    lines = [line.text for line in section_lines(summary, width=width, **options)]
-    assert all(len(text) <= width and text == text.rstrip() for text in lines), lines
-    assert lines[0]
-    assert lines[-1]
-    assert all(a or b for a, b in itertools.pairwise(lines)), "no two empty lines in a row"
-    return lines
-
-
-def block_of(lines: list[str], label: str) -> list[str]:
-    """The lines of the block that starts with a label."""
-    start = next(index for index, text in enumerate(lines) if text.startswith(label))
-    end = next((index for index in range(start + 1, len(lines)) if lines[index][:1].strip() or not lines[index]), None)
-    return [text[16:] for text in lines[start:end]]
 
 
 def test_the_whole_section() -> None:

@@ -5,10 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from html_lab import ORIGIN, Element, page_of, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from results_builder import CaseTable, NoRunner, build
 
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
@@ -19,6 +17,8 @@ from pytest_metricbench.reporting.html_costs import amount_text, seconds_text
 from pytest_metricbench.reporting.html_kills import kill_matrix_view
 from pytest_metricbench.reporting.html_words import headline
 from pytest_metricbench.sources import SourceError
+from tests.analysis.results_builder import CaseTable, NoRunner, build
+from tests.reporting_html.html_lab import ORIGIN, Element, page_of, read
 
 TASKS = ["a", "b", "c", "d"]
 GOOD = {task: [1.0, 1.0] for task in TASKS}

@@ -6,16 +6,16 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from html_lab import CHROMIUM, ORIGIN, Element, loaded, page_of, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from results_builder import CaseTable, build
 
 from pytest_metricbench.analysis.figures import whole_text
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.contracts import AttemptError
 from pytest_metricbench.definition.experiment import Note, ScorePolicy
 from pytest_metricbench.reporting.html_origin import Origin
+from tests.analysis.results_builder import CaseTable, build
+from tests.reporting_html.html_lab import CHROMIUM, ORIGIN, Element, loaded, page_of, read
 
 SCRIPT = "<script>document.documentElement.setAttribute('data-ran', 'script')</script>"
 IMAGE = "<img src=x onerror=\"document.documentElement.setAttribute('data-ran', 'image')\">"

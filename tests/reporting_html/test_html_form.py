@@ -10,12 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from html_lab import CHROMIUM, Element, loaded, page_of, read
-from results_builder import CaseTable, build
 
 from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.definition.experiment import Gate
 from pytest_metricbench.reporting.plots import size_colours
+from tests.analysis.results_builder import CaseTable, build
+from tests.reporting_html.html_lab import CHROMIUM, Element, loaded, page_of, read
 
 TASKS = [f"t{n}" for n in range(6)]
 

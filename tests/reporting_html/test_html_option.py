@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from html_lab import read
+
+from tests.reporting_html.html_lab import read
 
 OTHERS = (
     *("randomly", "rerunfailures", "repeat", "timeout", "html", "metadata", "pytest_cov", "sugar"),

@@ -4,12 +4,12 @@ import re
 import subprocess
 import sys
 
-from html_lab import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_metricbench.reporting.plots import MARKS, Point, case_marks, scatter_svg, size_colours
 from pytest_metricbench.reporting.plots_svg import embedded_svg
+from tests.reporting_html.html_lab import read
 
 POINTS = [Point(0.1, 0.2, 3, "a", "s1"), Point(0.5, 0.9, 6, "b", "s2"), Point(0.5, 0.9, 6, "b", "s3")]
 

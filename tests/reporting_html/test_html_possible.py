@@ -5,14 +5,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from html_lab import ORIGIN
-from results_builder import CaseTable, build
 
+from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.reporting.html import HtmlError, check_html_possible, html_page, write_html
 from pytest_metricbench.reporting.html_origin import experiment_digest, origin_of
 from pytest_metricbench.stages import load_experiment
+from tests.analysis.results_builder import CaseTable, build
+from tests.reporting_html.html_lab import ORIGIN
 
 EXPERIMENT = """\
 metricbench: 1
@@ -26,7 +27,7 @@ cases:
 """
 
 
-def results():
+def results() -> Results:
     return build(CaseTable({"baseline": {"t": [1.0]}, "m": {"t": [0.0]}}))
 
 

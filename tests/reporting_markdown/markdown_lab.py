@@ -4,10 +4,10 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from comparing_lab import BASE, table, with_gates
-from results_builder import CaseTable
 
 from pytest_metricbench.analysis.summary import Summary
+from tests.analysis.results_builder import CaseTable
+from tests.comparing.comparing_lab import BASE, table, with_gates
 
 SUBSETS = {"s1": ["a"], "s2": ["b", "c"], "s3": ["a", "b"], "s4": ["c"]}
 GATES = [

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparing_lab import BASE, resolved, table
-from markdown_lab import after, before
-from results_builder import build
 
 from pytest_metricbench.analysis.comparing import compared
 from pytest_metricbench.analysis.summarizing import summarize
@@ -21,6 +18,9 @@ from pytest_metricbench.reporting.annotations import (
     asks_github,
     github_lines,
 )
+from tests.analysis.results_builder import build
+from tests.comparing.comparing_lab import BASE, resolved, table
+from tests.reporting_markdown.markdown_lab import after, before
 
 YAML = """\
 metricbench: 1

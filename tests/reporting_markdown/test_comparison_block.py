@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from comparing_lab import BASE, summary_of, table, with_gates
-from markdown_lab import after, before, changed
 
 from pytest_metricbench.reporting.comparison_block import comparison_block
 from pytest_metricbench.reporting.comparison_words import signed
+from tests.comparing.comparing_lab import BASE, summary_of, table, with_gates
+from tests.reporting_markdown.markdown_lab import after, before, changed
 
 
 def shown(summary: Any, width: int = 80) -> list[str]:

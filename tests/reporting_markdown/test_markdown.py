@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparing_lab import BASE, summary_of, table, with_gates
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markdown_lab import after, before, changed, rendered
-from results_builder import OUTSIDE, UNMEASURED
 
 from pytest_metricbench.definition.experiment import Gate
 from pytest_metricbench.reporting.layout import one_line
@@ -17,6 +14,9 @@ from pytest_metricbench.reporting.markdown import LIMIT, gate_text, markdown_tex
 from pytest_metricbench.reporting.markdown_files import MarkdownError, MarkdownWriter
 from pytest_metricbench.reporting.markdown_text import bullets, code, joined, text
 from pytest_metricbench.reporting.markdown_text import table as markdown_table
+from tests.analysis.results_builder import OUTSIDE, UNMEASURED
+from tests.comparing.comparing_lab import BASE, summary_of, table, with_gates
+from tests.reporting_markdown.markdown_lab import after, before, changed, rendered
 
 EXPECTED = Path(__file__).with_name("expected_summary.md")
 
@@ -56,7 +56,7 @@ def test_green_without_gates_and_without_an_earlier_run() -> None:
     ],
 )
 def test_the_first_sentence(texts: list[str], said: str) -> None:
-    from comparing_lab import resolved
+    from tests.comparing.comparing_lab import resolved
 
     assert said in markdown_text(summary_of(table({"m": BASE}), gates=[resolved(text) for text in texts]))
 

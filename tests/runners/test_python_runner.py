@@ -252,13 +252,13 @@ def test_each_of_the_two_has_the_whole_time(perform: Perform) -> None:
     text = """
         import time
         def agent(request):
-            time.sleep(0.3)
+            time.sleep(1)
             return 1
         def verify(request, output):
-            time.sleep(0.3)
+            time.sleep(1)
             return {"reward": output}
     """
-    assert perform(text, timeout=0.5) == Outcome.scored({"reward": 1})
+    assert perform(text, timeout=1.9) == Outcome.scored({"reward": 1})
 
 
 def test_outside_the_main_thread_too(perform: Perform) -> None:
@@ -299,7 +299,7 @@ def test_each_call_has_a_loop_of_its_own(perform: Perform) -> None:
     """
     began = time.monotonic()
     assert perform(text) == Outcome.scored({"reward": 1})
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     with pytest.raises(RuntimeError):
         asyncio.get_running_loop()
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from xdist_simulation import Config, World
-
-from pytest_metricbench.scheduling import ExperimentScheduling, Slot
+from pytest_metricbench.pytest_side.ready_items import Slot
+from pytest_metricbench.pytest_side.scheduling import ExperimentScheduling
+from tests.scheduling.xdist_simulation import Config, World
 
 
 class MockNode:

@@ -4,7 +4,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pytest_metricbench.scheduling import ExperimentScheduling, Slot
+from pytest_metricbench.pytest_side.ready_items import Slot
+from pytest_metricbench.pytest_side.scheduling import ExperimentScheduling
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from itertools import pairwise
 
-from mock_nodes import Board, run_all, shared
-
-from pytest_metricbench.scheduling import Slot
+from pytest_metricbench.pytest_side.ready_items import Slot
+from tests.scheduling.mock_nodes import Board, run_all, shared
 
 
 def test_each_worker_keeps_its_affinity() -> None:

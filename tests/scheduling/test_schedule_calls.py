@@ -1,9 +1,10 @@
 """What the scheduler sends to whom, call by call."""
 
 import pytest
-from mock_nodes import Board, gated, plain
 
-from pytest_metricbench.scheduling import LONGEST_QUEUE, QUEUE_SECONDS, Slot
+from pytest_metricbench.pytest_side.ready_items import Slot
+from pytest_metricbench.pytest_side.scheduling import LONGEST_QUEUE, QUEUE_SECONDS
+from tests.scheduling.mock_nodes import Board, gated, plain
 
 # ---------------------------------------------------------------- order
 

@@ -8,11 +8,12 @@ from time import process_time
 from typing import Any
 
 import pytest
-from mock_nodes import MockNode
-from slot_plans import Plan
-from xdist_simulation import Config, World
 
-from pytest_metricbench.scheduling import ExperimentScheduling, Slot
+from pytest_metricbench.pytest_side.ready_items import Slot
+from pytest_metricbench.pytest_side.scheduling import ExperimentScheduling
+from tests.scheduling.mock_nodes import MockNode
+from tests.scheduling.slot_plans import Plan
+from tests.scheduling.xdist_simulation import Config, World
 
 pytestmark = pytest.mark.benchmark
 

@@ -1,9 +1,9 @@
 """What becomes of a dead worker's items, and of replacements that collect something else."""
 
 import pytest
-from mock_nodes import Board, gated, plain
 
-from pytest_metricbench.scheduling import Slot
+from pytest_metricbench.pytest_side.ready_items import Slot
+from tests.scheduling.mock_nodes import Board, gated, plain
 
 
 def test_what_a_dead_worker_had_not_started_goes_to_others() -> None:

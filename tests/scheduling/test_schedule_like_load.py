@@ -6,12 +6,12 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mock_nodes import Hooks, MockNode
 from xdist.remote import Producer
 from xdist.scheduler import LoadScheduling
-from xdist_simulation import Config, History, Simulation, World
 
-from pytest_metricbench.scheduling import ExperimentScheduling
+from pytest_metricbench.pytest_side.scheduling import ExperimentScheduling
+from tests.scheduling.mock_nodes import Hooks, MockNode
+from tests.scheduling.xdist_simulation import Config, History, Simulation, World
 
 usual = settings(max_examples=200)
 

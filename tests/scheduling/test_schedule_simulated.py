@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slot_plans import Plan, experiment, lognormal
 from xdist.scheduler import LoadScheduling
-from xdist_simulation import HangError, History, Simulation, World
 
-from pytest_metricbench.scheduling import LONGEST_QUEUE, QUEUE_SECONDS, Slot
+from pytest_metricbench.pytest_side.ready_items import Slot
+from pytest_metricbench.pytest_side.scheduling import LONGEST_QUEUE, QUEUE_SECONDS
+from tests.scheduling.slot_plans import Plan, experiment, lognormal
+from tests.scheduling.xdist_simulation import HangError, History, Simulation, World
 
 thorough = settings(max_examples=300)
 usual = settings(thorough, max_examples=100)

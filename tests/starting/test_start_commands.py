@@ -3,15 +3,18 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from starting_lab import TABLE, make
 
 from pytest_metricbench.__main__ import main
+from tests.starting.starting_lab import TABLE, make
 
 
-def test_the_option_writes_says_and_ends(pytester, alone):
+def test_the_option_writes_says_and_ends(pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]) -> None:
     make(pytester.path, {"test_broken.py": "raise SystemExit\n"})  # nothing is collected
     result = alone("--metricbench-init", "my bench")
     assert result.ret == 0
@@ -30,7 +33,9 @@ def test_the_option_writes_says_and_ends(pytester, alone):
     assert not (pytester.path / ".pytest_cache").exists()
 
 
-def test_without_a_folder_it_is_the_current_one_also_with_workers_and_a_conftest(pytester, alone):
+def test_without_a_folder_it_is_the_current_one_also_with_workers_and_a_conftest(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]
+) -> None:
     make(pytester.path, {**TABLE, "pytest.ini": "[pytest]\naddopts = -n 2 -v\n", "conftest.py": "import os\n"})
     result = alone("--metricbench-init")
     assert result.ret == 0
@@ -38,7 +43,9 @@ def test_without_a_folder_it_is_the_current_one_also_with_workers_and_a_conftest
     result.stdout.no_fnmatch_line("*workers*")
 
 
-def test_what_cannot_be_done_is_a_usage_error(pytester, alone):
+def test_what_cannot_be_done_is_a_usage_error(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]
+) -> None:
     make(pytester.path, {**TABLE, "experiment.yml": "metricbench: 1\n"})
     for arguments, said in (
         (["--metricbench-init"], "*metricbench: experiment.yml exists; nothing was written. There is an experiment *"),
@@ -57,7 +64,9 @@ def test_what_cannot_be_done_is_a_usage_error(pytester, alone):
     assert not (pytester.path / "new").exists()
 
 
-def test_the_command_does_the_same(tmp_path, monkeypatch, capsys):
+def test_the_command_does_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(make(tmp_path, {"test_broken.py": "raise SystemExit\n"}))
     assert main(["init", "bench", "--kind", "table"]) == 0
     assert "pytest bench/experiment.yml" in capsys.readouterr().out
@@ -69,7 +78,7 @@ def test_the_command_does_the_same(tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out) == json.loads((tmp_path / "bench/experiment.schema.json").read_text())
 
 
-def test_the_help_of_the_command(capsys):
+def test_the_help_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["init", "--help"])
     assert ended.value.code == 0
@@ -80,7 +89,7 @@ def test_the_help_of_the_command(capsys):
 
 
 @pytest.mark.slow
-def test_the_module_is_run_by_its_name(tmp_path):
+def test_the_module_is_run_by_its_name(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest_metricbench", "init", "new", "--kind", "table"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
@@ -90,14 +99,16 @@ def test_the_module_is_run_by_its_name(tmp_path):
 # ---------------------------------------------------------------- the workflow
 
 
-def steps(path):
+def steps(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     (job,) = yaml.safe_load(path.read_text("utf-8"))["jobs"].values()
     return job, {
         step.get("uses", "run").partition("@")[0] + str(number): step for number, step in enumerate(job["steps"])
     }
 
 
-def test_the_workflow_of_a_folder_in_a_repository(pytester, alone):
+def test_the_workflow_of_a_folder_in_a_repository(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]
+) -> None:
     """Its command runs as it stands there, where it stands there, and its files are those of the run."""
     (pytester.path / ".git").mkdir()
     assert alone("--metricbench-init", "my bench", "--metricbench-init-kind", "table").ret == 0
@@ -120,7 +131,9 @@ def test_the_workflow_of_a_folder_in_a_repository(pytester, alone):
     assert caches[0]["key"].startswith(caches[0]["restore-keys"])
 
 
-def test_a_second_experiment_has_a_workflow_of_its_own(pytester, alone):
+def test_a_second_experiment_has_a_workflow_of_its_own(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]
+) -> None:
     (pytester.path / ".git").write_text("gitdir: elsewhere\n")  # as in a worktree
     for name in ("one", "two"):
         assert alone("--metricbench-init", name, "--metricbench-init-kind", "table").ret == 0
@@ -132,7 +145,9 @@ def test_a_second_experiment_has_a_workflow_of_its_own(pytester, alone):
     assert "key: metricbench-two-$" in texts[1]
 
 
-def test_outside_a_repository_the_workflow_is_in_the_folder_and_that_is_said(pytester, alone):
+def test_outside_a_repository_the_workflow_is_in_the_folder_and_that_is_said(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]
+) -> None:
     result = alone("--metricbench-init", "new", "--metricbench-init-kind", "table")
     result.stdout.fnmatch_lines(["*.github/workflows/metricbench.yml * its place is the top of a repository"])
     job, _ = steps(pytester.path / "new/.github/workflows/metricbench.yml")
@@ -140,7 +155,7 @@ def test_outside_a_repository_the_workflow_is_in_the_folder_and_that_is_said(pyt
     assert {"run": "pip install pytest-metricbench"} in job["steps"]
 
 
-def test_the_store_is_ignored_by_git(pytester, alone):
+def test_the_store_is_ignored_by_git(pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]) -> None:
     subprocess.run(["git", "init", "-q", "."], check=True)
     assert alone("--metricbench-init", "new", "--metricbench-init-kind", "table").ret == 0
     assert alone("new/experiment.yml").ret == 0

@@ -10,17 +10,18 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
-from starting_lab import begin
 
 from pytest_metricbench.starting.filling import templates
 from pytest_metricbench.starting.finding import KINDS
 from pytest_metricbench.starting.start import BY_OPTION, start
+from tests.starting.starting_lab import begin
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "start.md"
@@ -39,12 +40,12 @@ RUN.append(
 
 
 @pytest.fixture(scope="module")
-def examples(tmp_path_factory):
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, str, str]]:
     """Gives the folder of an example, what was said when it was written, and what its run printed; each once."""
     top = tmp_path_factory.mktemp("examples")
     known = {}
 
-    def of(kind):
+    def of(kind: str) -> tuple[Path, str, str]:
         if kind not in known:
             said = "\n".join(start(kind, top, kind, BY_OPTION))
             known[kind] = (top / kind, said, _run(top, kind))
@@ -53,7 +54,7 @@ def examples(tmp_path_factory):
     return of
 
 
-def _run(top, kind):
+def _run(top: Path, kind: str) -> str:
     """What `pytest kind/experiment.yml` prints, without what differs between two runs of the same."""
     unset = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     variables = {name: value for name, value in os.environ.items() if name not in unset and not name.startswith("COV_")}
@@ -69,7 +70,9 @@ def _run(top, kind):
 
 
 @pytest.mark.parametrize("kind", RUN)
-def test_a_baseline_that_passes_a_mutant_that_is_caught_and_one_that_survives(examples, kind):
+def test_a_baseline_that_passes_a_mutant_that_is_caught_and_one_that_survives(
+    examples: Callable[[str], tuple[Path, str, str]], kind: str
+) -> None:
     folder, _, _ = examples(kind)
     summary = json.loads((folder / ".metricbench" / kind / "summary.json").read_text())
     assert summary["complete"]
@@ -89,7 +92,9 @@ def test_a_baseline_that_passes_a_mutant_that_is_caught_and_one_that_survives(ex
 
 
 @pytest.mark.parametrize("kind", RUN)
-def test_the_page_shows_what_is_said_written_and_printed(examples, kind):
+def test_the_page_shows_what_is_said_written_and_printed(
+    examples: Callable[[str], tuple[Path, str, str]], kind: str
+) -> None:
     folder, said, printed = examples(kind)
     shown = {"said": said, "written": (folder / "experiment.yml").read_text("utf-8").strip(), "printed": printed}
     page = PAGE.read_text("utf-8")
@@ -106,7 +111,7 @@ def test_the_page_shows_what_is_said_written_and_printed(examples, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_is_clean(examples, tmp_path, kind):
+def test_what_is_written_is_clean(examples: Callable[[str], tuple[Path, str, str]], tmp_path: Path, kind: str) -> None:
     """Against the schema that is written beside it, and by ruff."""
     if kind == "harbor":
         begin(tmp_path, kind)
@@ -126,12 +131,14 @@ def test_what_is_written_is_clean(examples, tmp_path, kind):
         assert checked.returncode == 0, checked.stdout
 
 
-def test_the_environment_without_docker_is_the_one_of_the_harbor_example():
+def test_the_environment_without_docker_is_the_one_of_the_harbor_example() -> None:
     kept = (ROOT / "examples" / "harbor" / "local_environment.py").read_text("utf-8")
     assert templates("harbor")["local_environment.py"] == kept
 
 
-def test_the_harbor_example_is_collected_without_running_it(tmp_path, alone, monkeypatch, pytester):
+def test_the_harbor_example_is_collected_without_running_it(
+    tmp_path: Path, alone: Callable[..., pytest.RunResult], monkeypatch: pytest.MonkeyPatch, pytester: pytest.Pytester
+) -> None:
     monkeypatch.setenv("METRICBENCH_HARBOR", "/bin/true")  # is asked nothing before an attempt begins
     begin(pytester.path / "new", "harbor", here=pytester.path)
     result = alone("new/experiment.yml", "--collect-only", "-q")

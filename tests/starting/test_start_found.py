@@ -5,28 +5,31 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from starting_lab import COMMAND, DATASET, PYTHON, SUITE, TABLE, begin, make
 
 from pytest_metricbench import DefinitionError, load_experiment
 from pytest_metricbench.starting.filling import templates
+from tests.starting.starting_lab import COMMAND, DATASET, PYTHON, SUITE, TABLE, begin, make
 
 
-def written(folder):
+def written(folder: Path) -> Any:
     return yaml.safe_load((folder / "experiment.yml").read_text("utf-8"))
 
 
-def fill(folder, asks="good morning", expects="morning"):
+def fill(folder: Path, asks: str = "good morning", expects: str = "morning") -> None:
     path = folder / "experiment.yml"
     text = path.read_text("utf-8")
     text = text.replace("FILL IN: what it is asked", asks).replace("FILL IN: what its answer must contain", expects)
     path.write_text(text, encoding="utf-8")
 
 
-def killed(pytester, name):
+def killed(pytester: pytest.Pytester, name: str) -> dict[str, bool]:
     """Mutant -> whether it was caught, by the summary of a whole run."""
     summary = json.loads((pytester.path / ".metricbench" / name / "summary.json").read_text())
     (case,) = summary["cases"].values()
@@ -36,7 +39,7 @@ def killed(pytester, name):
 # ---------------------------------------------------------------- agents
 
 
-def test_a_function_that_takes_a_text(pytester, alone):
+def test_a_function_that_takes_a_text(pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]) -> None:
     make(pytester.path, {**PYTHON, "nothing_that_is_here.py": ""})
     said = begin(pytester.path)
     assert "python: an experiment about an agent that is a Python function: the function answer in my_agent.py" in said
@@ -51,7 +54,9 @@ def test_a_function_that_takes_a_text(pytester, alone):
     assert killed(pytester, written(pytester.path)["name"]) == {"hears-half": True, "says-half": True}
 
 
-def test_an_async_function_that_takes_the_request(pytester, alone):
+def test_an_async_function_that_takes_the_request(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]
+) -> None:
     text = "async def run(request):\n    return 'answer: ' + request.task.params['asks']\n"
     make(pytester.path, {"desk/__init__.py": "", "desk/agent.py": text})
     begin(pytester.path)
@@ -61,7 +66,9 @@ def test_an_async_function_that_takes_the_request(pytester, alone):
     assert killed(pytester, written(pytester.path)["name"]) == {"says-half": True}
 
 
-def test_a_function_with_a_verifier_is_run_as_it_is(pytester, alone):
+def test_a_function_with_a_verifier_is_run_as_it_is(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]
+) -> None:
     text = (
         "def agent(request):\n    return request.task.params['asks'] if not request.variant.params else ''\n\n\n"
         "def verify(request, output):\n    return float(output == request.task.params['expects'])\n"
@@ -80,7 +87,7 @@ def test_a_function_with_a_verifier_is_run_as_it_is(pytester, alone):
 
 
 @pytest.mark.slow
-def test_a_program(pytester, alone):
+def test_a_program(pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]) -> None:
     make(pytester.path, COMMAND)
     said = begin(pytester.path)
     assert "command: an experiment about an agent that is a command: house-agent.sh is a script for bash" in said
@@ -95,7 +102,7 @@ def test_a_program(pytester, alone):
     ("name", "text"),
     [("cli-agent.py", "import sys\nif __name__ == '__main__':\n    print(sys.argv[1])\n"), ("agent", "#!/bin/sh\n")],
 )
-def test_other_programs_load(tmp_path, name, text):
+def test_other_programs_load(tmp_path: Path, name: str, text: str) -> None:
     make(tmp_path, {name: text})
     os.chmod(tmp_path / name, 0o755)
     begin(tmp_path, "command")
@@ -106,7 +113,9 @@ def test_other_programs_load(tmp_path, name, text):
 # ---------------------------------------------------------------- datasets
 
 
-def test_a_dataset(pytester, alone, monkeypatch):
+def test_a_dataset(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(pytester.path, {**DATASET, "data/numbers/drafts/idea.md": ""})
     monkeypatch.setenv("METRICBENCH_HARBOR", "/bin/true")  # is asked nothing before an attempt begins
     said = begin(pytester.path)
@@ -119,7 +128,9 @@ def test_a_dataset(pytester, alone, monkeypatch):
 
 
 @pytest.mark.skipif(find_spec("harbor") is not None, reason="Harbor is installed")
-def test_a_machine_without_docker_and_harbor_is_told_what_is_missing(tmp_path, monkeypatch):
+def test_a_machine_without_docker_and_harbor_is_told_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(tmp_path, DATASET)
     monkeypatch.delenv("METRICBENCH_HARBOR", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -133,7 +144,9 @@ def test_a_machine_without_docker_and_harbor_is_told_what_is_missing(tmp_path, m
 @pytest.mark.slow
 @pytest.mark.harbor
 @pytest.mark.skipif(not os.environ.get("METRICBENCH_HARBOR"), reason="METRICBENCH_HARBOR names no Harbor")
-def test_the_oracle_passes_and_an_agent_that_does_nothing_is_caught(pytester, alone):
+def test_the_oracle_passes_and_an_agent_that_does_nothing_is_caught(
+    pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]
+) -> None:
     make(pytester.path, {**DATASET, "local_environment.py": templates("harbor")["local_environment.py"]})
     begin(pytester.path)
     path = pytester.path / "experiment.yml"
@@ -148,7 +161,7 @@ def test_the_oracle_passes_and_an_agent_that_does_nothing_is_caught(pytester, al
 
 
 @pytest.mark.slow
-def test_a_project_with_tests(pytester):
+def test_a_project_with_tests(pytester: pytest.Pytester) -> None:
     make(
         pytester.path, {**SUITE, "pyproject.toml": "[project]\nname = 'shop'\nversion = '1'\n", "requirements.txt": ""}
     )
@@ -166,7 +179,7 @@ def test_a_project_with_tests(pytester):
 # ---------------------------------------------------------------- tables
 
 
-def test_a_table(pytester, alone):
+def test_a_table(pytester: pytest.Pytester, alone: Callable[..., pytest.RunResult]) -> None:
     make(pytester.path, TABLE)
     said = begin(pytester.path)
     assert re.search(r"experiment\.yml:\d+: check: that this is the undamaged version \(called so, of 3\)", said)
@@ -204,7 +217,7 @@ def test_a_table(pytester, alone):
     ],
     ids=["cases", "json", "files", "columns", "words", "names-that-yaml-reads-otherwise"],
 )
-def test_tables_of_other_forms_load(tmp_path, files, attempts):
+def test_tables_of_other_forms_load(tmp_path: Path, files: dict[str, str], attempts: int) -> None:
     make(tmp_path, files)
     said = begin(tmp_path)
     assert said.startswith("table: "), said
@@ -227,12 +240,12 @@ def test_tables_of_other_forms_load(tmp_path, files, attempts):
         ("a" * 200, "a" * 100),
     ],
 )
-def test_the_name_of_the_experiment_is_an_id_like_the_folders(tmp_path, folder, name):
+def test_the_name_of_the_experiment_is_an_id_like_the_folders(tmp_path: Path, folder: str, name: str) -> None:
     begin(tmp_path / folder, "table")
     assert load_experiment(tmp_path / folder / "experiment.yml").name == name
 
 
-def test_what_stands_in_names_cannot_break_the_file(tmp_path):
+def test_what_stands_in_names_cannot_break_the_file(tmp_path: Path) -> None:
     odd = 'it\'s: "odd" #1'
     make(tmp_path / odd, {f"{odd}.csv": f'task,"model {odd.replace(chr(34), chr(34) * 2)}",score\na,"x, y: [z]",1\n'})
     try:
@@ -242,7 +255,7 @@ def test_what_stands_in_names_cannot_break_the_file(tmp_path):
     assert "can run" not in said, said
 
 
-def test_the_written_python_imports(tmp_path):
+def test_the_written_python_imports(tmp_path: Path) -> None:
     """A function called answer is not imported as itself, and others are imported under that name."""
     for number, name in enumerate(("answer", "run")):
         folder = make(tmp_path / str(number), {"my_agent.py": f"def {name}(text):\n    return text\n"})

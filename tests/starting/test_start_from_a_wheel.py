@@ -10,14 +10,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def run(*command, folder):
+def run(*command: str | Path, folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.mark.benchmark
-def test_a_wheel_in_a_new_environment(tmp_path):
+def test_a_wheel_in_a_new_environment(tmp_path: Path) -> None:
     run(sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT), folder=tmp_path)
     (wheel,) = tmp_path.glob("*.whl")
     templates = ROOT / "pytest_metricbench" / "starting" / "templates"

@@ -1,19 +1,21 @@
 """Nothing is overwritten, nothing is half written, and what is in the way is named."""
 
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
-from starting_lab import TABLE, begin, make
 
 from pytest_metricbench.starting.placing import StartError, place
 from pytest_metricbench.starting.start import BY_COMMAND, start
+from tests.starting.starting_lab import TABLE, begin, make
 
 
-def everything(folder):
+def everything(folder: Path) -> dict[Path, bytes]:
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def refused(folder, *args, **kwargs):
+def refused(folder: Path, *args: Any, **kwargs: Any) -> str:
     """What is said where nothing is written; and that nothing is."""
     before = everything(folder)
     with pytest.raises(StartError) as error:
@@ -22,14 +24,14 @@ def refused(folder, *args, **kwargs):
     return str(error.value)
 
 
-def test_an_experiment_that_is_there(tmp_path):
+def test_an_experiment_that_is_there(tmp_path: Path) -> None:
     begin(tmp_path, "table")
     said = refused(tmp_path)
     assert said.startswith("experiment.yml")
     assert "nothing was written. There is an experiment already: run it (pytest experiment.yml), move it" in said
 
 
-def test_a_file_that_the_example_has_too(tmp_path):
+def test_a_file_that_the_example_has_too(tmp_path: Path) -> None:
     make(tmp_path, {"agent.py": "x = 1\n", "tools.json": ""})
     assert refused(tmp_path, "python") == (
         "agent.py, tools.json exist; nothing was written. The example of an agent that is a Python function has files "
@@ -38,19 +40,19 @@ def test_a_file_that_the_example_has_too(tmp_path):
     begin(tmp_path, "table")
 
 
-def test_a_file_that_goes_beside_what_was_found(tmp_path):
+def test_a_file_that_goes_beside_what_was_found(tmp_path: Path) -> None:
     make(tmp_path, {**TABLE, "experiment.schema.json": "{}"})
     assert refused(tmp_path) == "experiment.schema.json exists; nothing was written. Move what is there"
 
 
-def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path):
+def test_a_link_that_leads_nowhere_is_in_the_way_too(tmp_path: Path) -> None:
     make(tmp_path, TABLE)
     (tmp_path / "experiment.yml").symlink_to("elsewhere.yml")
     assert "experiment.yml exists; nothing was written" in refused(tmp_path)
     assert not (tmp_path / "elsewhere.yml").exists()
 
 
-def test_the_same_schema_the_ignored_files_and_another_workflow_stay(tmp_path):
+def test_the_same_schema_the_ignored_files_and_another_workflow_stay(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     begin(tmp_path / "one", "table", here=tmp_path)
     schema = (tmp_path / "one/experiment.schema.json").read_text()
@@ -75,7 +77,7 @@ def test_the_same_schema_the_ignored_files_and_another_workflow_stay(tmp_path):
         ("x" * 300, "nothing was written"),
     ],
 )
-def test_folders_that_cannot_be(tmp_path, where, said):
+def test_folders_that_cannot_be(tmp_path: Path, where: str, said: str) -> None:
     make(tmp_path, {"file": ""})
     with pytest.raises(StartError) as error:
         begin(where, "table", here=tmp_path)
@@ -83,7 +85,7 @@ def test_folders_that_cannot_be(tmp_path, where, said):
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
-def test_a_folder_without_permission(tmp_path):
+def test_a_folder_without_permission(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(0o555)
@@ -101,7 +103,7 @@ def test_a_folder_without_permission(tmp_path):
     assert list(closed.iterdir()) == []
 
 
-def test_what_was_written_before_a_fault_is_taken_back(tmp_path):
+def test_what_was_written_before_a_fault_is_taken_back(tmp_path: Path) -> None:
     make(tmp_path, {"there/last.txt": "mine"})
     with pytest.raises(StartError, match=r"last.txt exists; nothing was written"):
         place({tmp_path / "new/deep/first.txt": "text", tmp_path / "there/last.txt": "text"})
@@ -110,13 +112,13 @@ def test_what_was_written_before_a_fault_is_taken_back(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "hint"), [("tables", "did you mean 'table'? "), ("xyz", "")])
-def test_a_kind_that_there_is_not(tmp_path, kind, hint):
+def test_a_kind_that_there_is_not(tmp_path: Path, kind: str, hint: str) -> None:
     assert (
         refused(tmp_path, kind) == f"--kind: {kind!r} is no kind; {hint}there are python, command, harbor, suite, table"
     )
 
 
-def test_a_new_folder_in_a_project_gets_an_example_of_its_kind_and_the_way_to_more(tmp_path):
+def test_a_new_folder_in_a_project_gets_an_example_of_its_kind_and_the_way_to_more(tmp_path: Path) -> None:
     make(tmp_path, TABLE)
     said = begin(tmp_path / "bench", here=tmp_path)
     assert said.startswith("table: an example of a table of results, since this is in ")
@@ -126,7 +128,7 @@ def test_a_new_folder_in_a_project_gets_an_example_of_its_kind_and_the_way_to_mo
     assert said.startswith("python: an example of an agent that is a Python function (others: --kind command|")
 
 
-def test_where_nothing_was_found_it_says_so(tmp_path):
+def test_where_nothing_was_found_it_says_so(tmp_path: Path) -> None:
     make(tmp_path, {"notes.txt": "", "bot.py": "class Agent:\n    def run(self, asked):\n        return asked\n"})
     said = "\n".join(start(".", tmp_path, None, BY_COMMAND))
     found = "no agent, Harbor dataset, tests or table of results was found in ."

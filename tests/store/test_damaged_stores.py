@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from store_files import everything, fill
 
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
 from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.reading import read_store
 from pytest_metricbench.store.writing import StoreWriter
+from tests.store.store_files import everything, fill
 
 Attempt = Callable[..., AttemptRecord]
 Coverage = Callable[..., CoverageRecord]

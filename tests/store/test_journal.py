@@ -281,6 +281,28 @@ def test_lines_are_synced_at_intervals_and_at_the_end(path: Path, monkeypatch: p
     assert len(synced) == 2
 
 
+def test_a_sync_that_fails_is_said_and_tried_again_and_the_line_stays(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    class FailingOnce(Faults):
+        def fsync(self, descriptor: int) -> None:
+            tried.append(descriptor)
+            if len(tried) == 1:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(journal_module, "os", FailingOnce())
+    monkeypatch.setattr(journal_module, "SYNC_INTERVAL", 0)
+    journal = Journal(path)
+    with pytest.raises(OSError, match="Input/output error"):
+        journal.append("one")
+    assert lines(path) == ["one"]
+    journal.close()
+    assert len(tried) == 2
+    assert lines(path) == ["one"]
+
+
 def test_closing_twice_closes_nothing_of_somebody_else(path: Path) -> None:
     journal = Journal(path)
     journal.close()

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from code_lab import CodeLab
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.opening
-import pytest_metricbench.runners.suite
-import pytest_metricbench.scheduling
-import pytest_metricbench.session  # noqa: F401
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.scheduling
+import pytest_metricbench.pytest_side.session
+import pytest_metricbench.runners.suite  # noqa: F401
+from tests.suite_generation.code_lab import CodeLab
 
 
 @pytest.fixture

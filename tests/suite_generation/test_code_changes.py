@@ -52,7 +52,7 @@ x: int | None = (
 '''
 
 
-def test_the_changes_are_those_of_cosmic_ray():
+def test_the_changes_are_those_of_cosmic_ray() -> None:
     """Its own way, which parses the source for every change, gives the same texts."""
     operators = operators_named(None)
     upstream = import_module("cosmic_ray.mutating").mutate_code
@@ -72,7 +72,7 @@ def test_the_changes_are_those_of_cosmic_ray():
     assert sum(map(len, found.values())) > 150
 
 
-def test_what_a_change_says_of_itself():
+def test_what_a_change_says_of_itself() -> None:
     changes = list(changes_of(RICH, operators_named(["NumberReplacer", "AddNot", "RemoveDecorator"])))
     told = [(change.operator, change.function, change.line, change.before, change.after) for change in changes]
     assert told[:2] == [
@@ -87,7 +87,7 @@ def test_what_a_change_says_of_itself():
     assert (number.row, number.new_row) == ("limit -= 1", "limit -= 2")
 
 
-def test_they_come_in_the_order_of_their_places():
+def test_they_come_in_the_order_of_their_places() -> None:
     lines = [change.line for change in changes_of(RICH, operators_named(None))]
     assert lines == sorted(lines)
 
@@ -102,7 +102,7 @@ def test_they_come_in_the_order_of_their_places():
         (["*Not", "AddNot"], 0),
     ],
 )
-def test_operators_are_named_as_cosmic_ray_does(written, count):
+def test_operators_are_named_as_cosmic_ray_does(written: list[str], count: int) -> None:
     found = operators_named(written)
     assert len(found) == count or (count == 0 and "core/AddNot" in found)
 
@@ -110,12 +110,12 @@ def test_operators_are_named_as_cosmic_ray_does(written, count):
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("NumberReplace", "cosmic-ray has no operator 'NumberReplace'; did you mean NumberReplacer?"),
+        ("NumberReplace", "cosmic-ray has no operator 'NumberReplace'; did you mean 'NumberReplacer'?"),
         ("replaceBinaryOperator", "cosmic-ray has no operator 'replaceBinaryOperator'; did you mean"),
         ("VariableReplacer", "the operator 'VariableReplacer' of cosmic-ray needs arguments"),
     ],
 )
-def test_operators_that_are_none(written, message):
+def test_operators_that_are_none(written: str, message: str) -> None:
     with pytest.raises(SourceError) as caught:
         operators_named([written])
     assert caught.value.message.startswith(message)
@@ -142,14 +142,14 @@ def test_operators_that_are_none(written, message):
         ("x = lambda: 1", "x = lambda: 1.0", False),
     ],
 )
-def test_the_same_bytecode(one, other, same):
+def test_the_same_bytecode(one: str, other: str, same: bool) -> None:
     first, second = (compiled(text.encode(), "m") for text in (one, other))
     assert first is not None
     assert second is not None
     assert same_bytecode(first, second) is same
 
 
-def test_what_does_not_compile_is_no_code():
+def test_what_does_not_compile_is_no_code() -> None:
     assert compiled(b"def f(a, +, b): pass", "m") is None
     assert compiled(b"x = \0", "m") is None
     assert compiled(b"# coding: latin-1\nx = '\xe9'", "m") is not None

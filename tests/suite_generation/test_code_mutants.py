@@ -4,17 +4,17 @@ import ast
 import re
 
 import pytest
-from code_lab import PRICES
 
 from pytest_metricbench.generating.base import EQUAL, Context
 from pytest_metricbench.generating.code import BROKEN, MARKED, CosmicRayGenerator
 from pytest_metricbench.runners.command import CommandRunner
 from pytest_metricbench.sources import SourceError
+from tests.suite_generation.code_lab import PRICES, CodeLab
 
 pytest.importorskip("cosmic_ray", reason="needs the extra suite")
 
 
-def test_a_mutant_is_a_patch_with_words(code):
+def test_a_mutant_is_a_patch_with_words(code: CodeLab) -> None:
     found = code.proposals(operators=["ReplaceBinaryOperator_Add_Sub", "NumberReplacer"])
     assert [(made.operator, made.target, made.description) for made in found[:4]] == [
         ("NumberReplacer", "10 to 11", "shop/prices.py:1: 'RATE = 10' became 'RATE = 11'."),
@@ -34,14 +34,14 @@ def test_a_mutant_is_a_patch_with_words(code):
     assert code.source_of(add) == PRICES.replace("result + price", "result - price").encode()
 
 
-def test_long_lines_are_described_by_what_changed(code):
+def test_long_lines_are_described_by_what_changed(code: CodeLab) -> None:
     name = "a_rather_long_name_for_something"
     code.write("shop/prices.py", f"{name} = 0\nother = {name} + {name} + {name} + {name} + 1234\n")
     described = [made.description for made in code.proposals(operators=["NumberReplacer"])]
     assert described[2] == "shop/prices.py:2: '1234' became '1235'."
 
 
-def test_what_is_gone_is_described_as_gone(code):
+def test_what_is_gone_is_described_as_gone(code: CodeLab) -> None:
     code.write("shop/prices.py", "import functools\n\n\n@functools.cache\ndef one():\n    return 1\n")
     (made,) = code.proposals(operators=["RemoveDecorator"])
     assert made.description == "shop/prices.py:4: '@functools.cache' is gone."
@@ -51,20 +51,20 @@ def test_what_is_gone_is_described_as_gone(code):
 # ---------------------------------------------------------------- what is dropped
 
 
-def test_equal_bytecode_is_dropped_and_counted(code):
+def test_equal_bytecode_is_dropped_and_counted(code: CodeLab) -> None:
     code.write("shop/prices.py", "if False:\n    UNUSED = 1\nUSED = 2\n")
     assert len(code.proposals(operators=["NumberReplacer"])) == 2
     assert code.dropped(operators=["NumberReplacer"]) == {EQUAL: 2}
 
 
-def test_what_does_not_compile_is_dropped_and_counted(code):
+def test_what_does_not_compile_is_dropped_and_counted(code: CodeLab) -> None:
     code.write("shop/prices.py", "def f(a, /, b):\n    return a / b\n")
     made = code.proposals(operators=["ReplaceBinaryOperator_Div_Add"])
     assert [one.description for one in made] == ["shop/prices.py:2, in f: 'return a / b' became 'return a + b'."]
     assert code.dropped(operators=["ReplaceBinaryOperator_Div_Add"]) == {BROKEN: 1}
 
 
-def test_marked_lines_are_left_alone(code):
+def test_marked_lines_are_left_alone(code: CodeLab) -> None:
     code.write("shop/prices.py", "A = 1  # pragma: no mutate\nB = 2\n")
     assert [made.target for made in code.proposals(operators=["NumberReplacer"])] == ["2 to 3", "2 to 1"]
     assert code.dropped(operators=["NumberReplacer"]) == {MARKED: 2}
@@ -90,7 +90,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_only_what_is_mutated_changes(code, kind):
+def test_only_what_is_mutated_changes(code: CodeLab, kind: str) -> None:
     """The source that the runner makes of each patch is the old one, but for one place."""
     source = SOURCES[kind]
     code.write("shop/prices.py", source)
@@ -107,14 +107,14 @@ def test_only_what_is_mutated_changes(code, kind):
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_the_lock_keeps_the_patches_as_they_are(code, kind):
+def test_the_lock_keeps_the_patches_as_they_are(code: CodeLab, kind: str) -> None:
     code.write("shop/prices.py", SOURCES[kind])
     fresh = code.load(lock=True)
     again = code.load()
     assert [dict(v.params) for v in again.cases[0].variants] == [dict(v.params) for v in fresh.cases[0].variants]
 
 
-def test_lines_that_end_as_on_an_old_mac(code):
+def test_lines_that_end_as_on_an_old_mac(code: CodeLab) -> None:
     """A unified diff knows no such lines; what Python runs is what was meant."""
     code.write("shop/prices.py", b"A = 1\rB = A + 1\r")
     found = [code.source_of(made) for made in code.proposals(operators=["ReplaceBinaryOperator_Add_Sub"])]
@@ -124,11 +124,11 @@ def test_lines_that_end_as_on_an_old_mac(code):
 # ---------------------------------------------------------------- modules
 
 
-def test_modules_may_be_named_in_several_ways(code):
+def test_modules_may_be_named_in_several_ways(code: CodeLab) -> None:
     code.write("shop/tax/__init__.py", "A = 1\n")
     code.write("shop/tax/rates.py", "B = 1\n")
 
-    def files(*written):
+    def files(*written: str) -> list[str]:
         context = code.context()
         return list(CosmicRayGenerator(modules=list(written)).bound(context).lock_files(context))
 
@@ -138,7 +138,7 @@ def test_modules_may_be_named_in_several_ways(code):
     assert len(files("shop")) == 4
 
 
-def test_tests_inside_the_source_are_no_modules(code):
+def test_tests_inside_the_source_are_no_modules(code: CodeLab) -> None:
     code.write("shop/tests/test_prices.py", "A = 1\n")
     context = code.context()
     runner = type(code.runner).model_validate(
@@ -153,28 +153,28 @@ def test_tests_inside_the_source_are_no_modules(code):
     [
         (
             {"modules": ["shop.price"]},
-            "the source has no module 'shop.price'; did you mean shop.prices?",
+            "the source has no module 'shop.price'; did you mean 'shop.prices'?",
             "its modules are shop, shop.prices",
         ),
         ({"modules": ["os"]}, "the source has no module 'os'", "its modules are shop, shop.prices"),
         ({"operators": ["Nothing"]}, "cosmic-ray has no operator 'Nothing'", None),
     ],
 )
-def test_keys_that_name_nothing(code, keys, message, remedy):
+def test_keys_that_name_nothing(code: CodeLab, keys: dict[str, list[str]], message: str, remedy: str | None) -> None:
     with pytest.raises(SourceError) as caught:
         code.made(**keys)
     assert caught.value.message == message
     assert remedy is None or caught.value.remedy == remedy
 
 
-def test_a_module_that_does_not_compile(code):
+def test_a_module_that_does_not_compile(code: CodeLab) -> None:
     code.write("shop/prices.py", "def f(:\n")
     with pytest.raises(SourceError) as caught:
         code.made(modules=["shop.prices"])
     assert caught.value.message == "shop/prices.py does not compile"
 
 
-def test_a_compiled_module(code):
+def test_a_compiled_module(code: CodeLab) -> None:
     from importlib.machinery import EXTENSION_SUFFIXES
 
     code.write(f"shop/prices{EXTENSION_SUFFIXES[0]}", b"")
@@ -185,7 +185,7 @@ def test_a_compiled_module(code):
     assert list(CosmicRayGenerator().lock_files(context)) == ["shop/__init__.py"]
 
 
-def test_another_runner(code):
+def test_another_runner(code: CodeLab) -> None:
     runner = CommandRunner.model_validate({"agent": ["{python}", "-V"]}, context={"folder": code.path})
     with pytest.raises(SourceError) as caught:
         CosmicRayGenerator().bound(Context(code.path, "shop", runner, {}))

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from suite_lab import SuiteLab
+
+from tests.suite_runner.suite_lab import SuiteLab
 
 
 @pytest.fixture

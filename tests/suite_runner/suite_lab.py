@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_metricbench.attempts import Attempts, Performed
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import (
     AttemptKey,
@@ -19,6 +18,7 @@ from pytest_metricbench.contracts import (
 )
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.runners.suite import SuiteRunner
+from pytest_metricbench.running.attempts import Attempts, Performed
 from pytest_metricbench.stages import load_experiment
 from pytest_metricbench.store.layout import Layout
 

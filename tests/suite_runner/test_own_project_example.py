@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.opening
-import pytest_metricbench.runners.suite
-import pytest_metricbench.scheduling
-import pytest_metricbench.session  # noqa: F401
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.scheduling
+import pytest_metricbench.pytest_side.session
+import pytest_metricbench.runners.suite  # noqa: F401
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_project"
 OTHERS = ("randomly", "sugar", "timeout", "rerunfailures", "html", "metadata", "pytest_cov")
@@ -23,7 +23,7 @@ def copied(pytester: pytest.Pytester, unasked: None) -> pytest.Pytester:
     return pytester
 
 
-def test_the_page_shows_what_it_gives(copied):
+def test_the_page_shows_what_it_gives(copied: pytest.Pytester) -> None:
     lock = (copied.path / "experiment.lock.yml").read_text()
     result = copied.runpytest_inprocess("experiment.yml", *(f"-pno:{name}" for name in OTHERS))
     assert result.ret == 0
@@ -35,6 +35,6 @@ def test_the_page_shows_what_it_gives(copied):
     assert not list(copied.path.rglob("*.pyc"))
 
 
-def test_ten_lines_are_enough():
+def test_ten_lines_are_enough() -> None:
     lines = (EXAMPLE / "experiment.yml").read_text().splitlines()
     assert len(lines) - sum("patch" in line for line in lines) <= 10

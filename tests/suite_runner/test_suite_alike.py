@@ -37,12 +37,12 @@ def told(found: list[Swap]) -> dict[str, bool]:
         ("x + 1", "x - 1"),
     ],
 )
-def test_each_difference_of_a_function_counts(old, new):
+def test_each_difference_of_a_function_counts(old: str, new: str) -> None:
     text = "def f(x):\n    return {}\n"
     assert told(compared(text.format(old), text.format(new))) == {"f": True}
 
 
-def test_only_the_function_that_does_something_else_does():
+def test_only_the_function_that_does_something_else_does() -> None:
     text = "def f(x):\n    def g():\n        return lambda: x + {}\n    return g\n"
     found = told(compared(text.format(1), text.format(2)))
     inner = "f.<locals>.g.<locals>.<lambda>"
@@ -50,7 +50,7 @@ def test_only_the_function_that_does_something_else_does():
     assert list(found)[-1] == "f"  # what holds another one comes after it
 
 
-def test_what_a_future_import_changes_is_compiled_in():
+def test_what_a_future_import_changes_is_compiled_in() -> None:
     text = "def f(x: int) -> Two:\n    return x + {}\n"
     (swap,) = compared(text.format(1), text.format(2), "from __future__ import annotations\n\n\n")
     module = compile("from __future__ import annotations\n\n\n" + text.format(1), "mod.py", "exec", dont_inherit=True)
@@ -71,7 +71,7 @@ def test_what_a_future_import_changes_is_compiled_in():
         ("def f():\n    return 1\n", "def f(:\n    return 1\n", "cannot be compiled"),
     ],
 )
-def test_more_than_what_functions_do_is_refused_with_the_reason(old, new, why):
+def test_more_than_what_functions_do_is_refused_with_the_reason(old: str, new: str, why: str) -> None:
     with pytest.raises(UnfitError, match=why):
         compared(old, new)
 
@@ -80,7 +80,7 @@ def test_more_than_what_functions_do_is_refused_with_the_reason(old, new, why):
     ("one", "other"),
     [(1, True), (1, 1.0), (0.0, -0.0), ((1, 2), (True, 2)), (frozenset({1}), frozenset({1.0})), (0j, -0j), ("1", b"1")],
 )
-def test_constants_that_are_equal_are_not_the_same(one, other):
+def test_constants_that_are_equal_are_not_the_same(one: Any, other: Any) -> None:
     assert typed(one) != typed(other)
     assert typed(one) == typed(one)
 
@@ -107,20 +107,20 @@ def imported(source: str) -> tuple[Imported, dict[str, Any], str]:
     return Imported(overlay, {}), namespace, path
 
 
-def test_a_file_that_is_not_in_place_is_refused():
+def test_a_file_that_is_not_in_place_is_refused() -> None:
     found, _, _ = imported("def f():\n    return 1\n")
     with pytest.raises(UnfitError, match="none of the files"):
         found.plan({"/nowhere/other.py": b"def f():\n    return 2\n"})
 
 
-def test_code_of_which_there_is_no_function_any_more_is_refused():
+def test_code_of_which_there_is_no_function_any_more_is_refused() -> None:
     source = "def f():\n    return 1\n\n\nf = None\n"
     found, _, path = imported(source)
     with pytest.raises(UnfitError, match="no function any more"):
         found.plan({path: source.replace("return 1", "return 2").encode()})
 
 
-def test_code_that_was_compiled_in_another_way_is_refused():
+def test_code_that_was_compiled_in_another_way_is_refused() -> None:
     source = "def f():\n    return 1\n"
     found, namespace, path = imported(source)
     code: CodeType = namespace["f"].__code__
@@ -156,7 +156,7 @@ print(calls.stop(), id(ran.__code__) in calls.seen)
         ("import _thread; _thread.start_new_thread(ran, ())", False),
     ],
 )
-def test_it_is_told_whether_anything_can_have_run_unseen(meanwhile, is_whole):
+def test_it_is_told_whether_anything_can_have_run_unseen(meanwhile: str, is_whole: bool) -> None:
     """In a process of its own: this one may have threads."""
     made = subprocess.run([sys.executable, "-c", WATCHED.format(meanwhile)], capture_output=True, text=True, check=True)
     assert made.stdout.split() == [str(is_whole), "True"]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from suite_lab import Made
 
 from pytest_metricbench.definition.scoring import Status, policy_at, status
 from pytest_metricbench.suite.project import Project
+from tests.suite_runner.suite_lab import Made
 
 pytestmark = pytest.mark.benchmark
 
@@ -61,7 +61,7 @@ def killed(found: dict[Any, Status]) -> set[str]:
     return {key[1] for key, word in found.items() if word in ("missed", "died")}
 
 
-def test_equal_matrices_and_equal_first_kills(folder):
+def test_equal_matrices_and_equal_first_kills(folder: Path) -> None:
     in_place, many = outcomes(folder, "all", apart=False)
     apart, _ = outcomes(folder, "all", apart=True)
     assert {key: (apart[key], word) for key, word in in_place.items() if word != apart[key]} == {}

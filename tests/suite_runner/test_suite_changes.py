@@ -4,6 +4,8 @@ import ast
 import random
 import sys
 import textwrap
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -70,15 +72,15 @@ def changed(old: str, new: str, base: str = BASE) -> list[int]:
         ("result += price", "result += (price)", []),
     ],
 )
-def test_by_hand(old, new, lines):
+def test_by_hand(old: str, new: str, lines: list[int]) -> None:
     assert changed(old, new) == lines
 
 
-def test_what_cannot_be_parsed_leads_from_everywhere():
+def test_what_cannot_be_parsed_leads_from_everywhere() -> None:
     assert changed("RATE = 10", "RATE = = 10") == list(range(1, 25))
 
 
-def test_same_code():
+def test_same_code() -> None:
     old = BASE.encode()
     assert same_code(old, BASE.replace("import os", "import os  # x").encode())
     assert not same_code(old, BASE.replace("10", "11").encode())
@@ -86,7 +88,7 @@ def test_same_code():
     assert not same_code(b"= =", b"= = =")
 
 
-def test_line_numbers_for_readers():
+def test_line_numbers_for_readers() -> None:
     assert runs_of([]) == ""
     assert runs_of({7, 3, 8, 9, 11}) == "3, 7-9, 11"
 
@@ -204,7 +206,7 @@ def ran(source: str, argument: int) -> tuple[object, set[int]]:
     """What ``run(argument)`` gives, and the lines of the program that ran, those of its import included."""
     lines: set[int] = set()
 
-    def trace(frame, event, value):
+    def trace(frame: FrameType, event: str, value: Any) -> Any:
         if frame.f_code.co_filename != "<program>":
             return None
         if event == "line":
@@ -230,7 +232,7 @@ KNOWN = {argument: ran(PLAIN, argument) for argument in range(12)}
 
 @settings(max_examples=200)
 @given(st.integers(0, 2**32))
-def test_a_run_that_no_line_leads_from_cannot_tell_the_difference(seed):
+def test_a_run_that_no_line_leads_from_cannot_tell_the_difference(seed: int) -> None:
     new = Damage(random.Random(seed)).apply() + "\n"
     try:
         compile(new, "<new>", "exec")
@@ -242,7 +244,7 @@ def test_a_run_that_no_line_leads_from_cannot_tell_the_difference(seed):
             assert ran(new, argument)[0] == result, (argument, sorted(leading))
 
 
-def test_most_runs_are_spared():
+def test_most_runs_are_spared() -> None:
     """The rule is of use: of random changes most leave most runs alone."""
     spared = total = 0
     for seed in range(150):

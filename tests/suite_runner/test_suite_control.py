@@ -112,7 +112,7 @@ def summary_of(project: pytest.Pytester) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("exhaustive", [False, True], ids=["reached", "exhaustive"])
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_the_matrix(project, exhaustive, workers):
+def test_the_matrix(project: pytest.Pytester, exhaustive: bool, workers: str) -> None:
     (project.path / "experiment.yml").write_text(experiment(exhaustive=exhaustive))
     off = [f"-pno:{name}" for name in ("randomly", "sugar", "timeout", "rerunfailures", "html", "metadata")]
     result = project.runpytest_subprocess("experiment.yml", workers, *off)

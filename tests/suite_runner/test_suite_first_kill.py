@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from suite_lab import FILE, SuiteLab, diff, told
 
 from pytest_metricbench.contracts import TIME_OUT, AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
 from pytest_metricbench.runners.suite import SuiteRunner
 from pytest_metricbench.suite import processes
+from tests.suite_runner.suite_lab import FILE, SuiteLab, diff, told
 
 MODULE: Final = """\
 STATE = []
@@ -89,7 +89,7 @@ def kinds(outcomes: dict[str, tuple[str, str | int | None]]) -> dict[str, str | 
     return {name: kind if kind == "not_needed" else value for name, (kind, value) in outcomes.items()}
 
 
-def test_one_fork_up_to_the_killer_and_the_killer_first_the_next_time(suite, forks):
+def test_one_fork_up_to_the_killer_and_the_killer_first_the_next_time(suite: SuiteLab, forks: list[list[str]]) -> None:
     tests = """
     from adding import add, twice
 
@@ -129,7 +129,7 @@ def test_one_fork_up_to_the_killer_and_the_killer_first_the_next_time(suite, for
     assert [fork[0] for fork in forks] == ["test_c"]  # which found a change of that function before
 
 
-def test_what_a_test_leaves_behind_makes_no_kill(suite, forks):
+def test_what_a_test_leaves_behind_makes_no_kill(suite: SuiteLab, forks: list[list[str]]) -> None:
     """Both tests pass alone; in one process the first makes the second fail, mutant or not."""
     tests = """
     import os, sys
@@ -159,7 +159,7 @@ def test_what_a_test_leaves_behind_makes_no_kill(suite, forks):
     assert forks == [["test_first", "test_second", "test_third"], ["test_second"], ["test_third"]]
 
 
-def test_a_process_that_ends_goes_with_its_test(suite, forks):
+def test_a_process_that_ends_goes_with_its_test(suite: SuiteLab, forks: list[list[str]]) -> None:
     tests = """
     import os, threading, time
     from adding import add
@@ -196,7 +196,7 @@ def test_a_process_that_ends_goes_with_its_test(suite, forks):
     assert "CPU time" in group.made["test_loop"].error.message
 
 
-def test_a_test_that_the_baseline_fails_kills_nothing(suite):
+def test_a_test_that_the_baseline_fails_kills_nothing(suite: SuiteLab) -> None:
     tests = """
     from adding import add
 
@@ -214,7 +214,7 @@ def test_a_test_that_the_baseline_fails_kills_nothing(suite):
     assert group.outcomes(PATCH) == {"test_broken": FAILED, "test_fine": PASSED}
 
 
-def test_fixtures_of_any_scope_are_each_tests_own(suite):
+def test_fixtures_of_any_scope_are_each_tests_own(suite: SuiteLab) -> None:
     """A test in a row finds what it finds alone: module and session fixtures are set up and torn down for it."""
     tests = """
     import pytest

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 import pytest
-from suite_lab import PRICES, TESTS, Made, diff
 
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import AttemptRequest, Json, Outcome
 from pytest_metricbench.digests import digest_value
 from pytest_metricbench.runners.suite import SuiteRunner
 from pytest_metricbench.store.records import attempt_from_line, attempt_to_json, to_line
+from tests.suite_runner.suite_lab import PRICES, TESTS, Made, diff
 
 EXPERIMENT: Final = """\
 metricbench: 1
@@ -53,7 +53,9 @@ def shop(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.mark.parametrize("kill", ["all", "first"])
-def test_records_are_those_of_attempts_that_were_asked_for(shop, tmp_path, monkeypatch, kill):
+def test_records_are_those_of_attempts_that_were_asked_for(
+    shop: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: str
+) -> None:
     quick = Made(shop(kill), tmp_path / "quick")
     foreseen = quick.make()
     monkeypatch.setattr(SuiteRunner, "foresees", False)
@@ -75,7 +77,9 @@ def test_records_are_those_of_attempts_that_were_asked_for(shop, tmp_path, monke
     assert len({performed.record.trial_id for performed in foreseen.values()}) == len(foreseen)
 
 
-def test_they_are_taken_from_the_store_and_go_with_what_they_depend_on(shop, tmp_path):
+def test_they_are_taken_from_the_store_and_go_with_what_they_depend_on(
+    shop: Callable[[str], Path], tmp_path: Path
+) -> None:
     made = Made(shop("all"), tmp_path / "store")
     first = made.make()
     again = made.make()
@@ -90,7 +94,7 @@ def test_they_are_taken_from_the_store_and_go_with_what_they_depend_on(shop, tmp
     assert [name for name in reached if "total" in name] == list(reached)
 
 
-def test_the_digest_is_that_of_the_whole_value(shop, tmp_path):
+def test_the_digest_is_that_of_the_whole_value(shop: Callable[[str], Path], tmp_path: Path) -> None:
     made = Made(shop("all"), tmp_path / "store")
     prints, case = made.fingerprints, made.experiment.cases[0]
     parts = prints.summary()
@@ -155,7 +159,7 @@ class Oracle(Runner):
         return Outcome.scored({"reward": 0})
 
 
-def test_only_what_need_not_be_made_is_foreseen_and_nobody_begins_it(tmp_path):
+def test_only_what_need_not_be_made_is_foreseen_and_nobody_begins_it(tmp_path: Path) -> None:
     (tmp_path / "experiment.yml").write_text(PLAIN)
     Oracle.log.clear()
     made = Made(tmp_path / "experiment.yml", tmp_path / "store", oracle=Oracle)

@@ -1,10 +1,10 @@
 """Tests as people write them: fixtures of every scope, parametrization, unittest, asyncio, doubles and subtests."""
 
 import pytest
-from suite_lab import diff, told
 
 from pytest_metricbench import hookspecs
 from pytest_metricbench.suite.inside_pytest import Extensions
+from tests.suite_runner.suite_lab import SuiteLab, diff, told
 
 MINUS = {"patch": diff("shop/prices.py", 9, "        result += price", "        result -= price")}
 
@@ -128,7 +128,7 @@ NAMES = (
 )
 
 
-def test_all_of_them_pass_and_find_the_mutant(suite):
+def test_all_of_them_pass_and_find_the_mutant(suite: SuiteLab) -> None:
     pytest.importorskip("anyio")
     suite.shop(tests=TESTS)
     suite.write("tests/conftest.py", CONFTEST)
@@ -141,7 +141,7 @@ def test_all_of_them_pass_and_find_the_mutant(suite):
     assert killed == expected
 
 
-def test_subtests_of_pytest(suite):
+def test_subtests_of_pytest(suite: SuiteLab) -> None:
     if not hasattr(pytest, "Subtests"):
         pytest.skip("this pytest has no subtests")
     suite.shop(
@@ -159,7 +159,7 @@ def test_subtests_of_pytest(suite):
     assert told(suite.attempt(runner, "test_it", MINUS)) == ("scored", 0)
 
 
-def test_reruns_of_a_failed_test(suite):
+def test_reruns_of_a_failed_test(suite: SuiteLab) -> None:
     pytest.importorskip("pytest_rerunfailures")
     suite.shop(
         tests="""
@@ -178,7 +178,7 @@ def test_reruns_of_a_failed_test(suite):
     assert told(suite.attempt(runner, "test_never")) == ("scored", 0)
 
 
-def test_dependencies_are_imported_once(suite):
+def test_dependencies_are_imported_once(suite: SuiteLab) -> None:
     suite.shop(
         tests="""
         import os
@@ -199,19 +199,19 @@ def test_dependencies_are_imported_once(suite):
     assert told(suite.attempt(suite.runner(preload=False), "test_total")) == ("scored", 0)
 
 
-def test_a_project_that_sets_the_environment_first_imports_its_own_dependencies(suite):
+def test_a_project_that_sets_the_environment_first_imports_its_own_dependencies(suite: SuiteLab) -> None:
     suite.shop(tests="import wave\n\n\ndef test_it():\n    assert wave.SEEN == 'yes'\n")
     suite.write("tests/conftest.py", "import os\n\nos.environ['SEEN'] = 'yes'\nimport wave\n\nwave.SEEN = 'yes'\n")
     runner = suite.runner()
     assert told(suite.attempt(runner, "test_it")) == ("scored", 1)
 
 
-def test_a_conftest_that_extends_this_plugin(suite):
+def test_a_conftest_that_extends_this_plugin(suite: SuiteLab) -> None:
     """pytest-metricbench is not loaded where the tests run, and pytest must still know its hooks."""
     suite.shop()
     suite.write(
         "conftest.py",
-        "".join(f"def {name}():\n    return []\n\n\n" for name in vars(hookspecs) if name.startswith("pytest_")),
+        "".join(f"def {name}(config):\n    return []\n\n\n" for name in vars(hookspecs) if name.startswith("pytest_")),
     )
     assert told(suite.attempt(suite.runner(), "test_total")) == ("scored", 1)
     ours = {name for name in vars(hookspecs) if name.startswith("pytest_metricbench")}

@@ -4,13 +4,13 @@ import importlib.util
 import py_compile
 from pathlib import Path
 
-from suite_lab import PRICES, diff, message, told
+from tests.suite_runner.suite_lab import PRICES, SuiteLab, diff, message, told
 
 MINUS = {"patch": diff("shop/prices.py", 9, "        result += price", "        result -= price")}
 TIMES = {"patch": diff("shop/prices.py", 9, "        result += price", "        result *= price")}
 
 
-def test_two_mutants_of_equal_size_within_a_second(suite):
+def test_two_mutants_of_equal_size_within_a_second(suite: SuiteLab) -> None:
     """As files on disk they would share a ``.pyc``, and the second would be the first."""
     suite.shop(tests="from shop import total\n\n\ndef test_total():\n    assert total([1, 2, 3]) != -6\n")
     runner = suite.runner()
@@ -19,7 +19,7 @@ def test_two_mutants_of_equal_size_within_a_second(suite):
     assert told(suite.attempt(runner, "test_total", TIMES)) == ("scored", 1)
 
 
-def test_bytecode_beside_the_source_is_not_read(suite):
+def test_bytecode_beside_the_source_is_not_read(suite: SuiteLab) -> None:
     """It is fresh by the size and the second of the source, which are all that Python looks at."""
     suite.shop()
     source = suite.path / "shop/prices.py"
@@ -34,13 +34,13 @@ def test_bytecode_beside_the_source_is_not_read(suite):
     assert (source.stat().st_size, source.stat().st_mtime) == (size, changed)
 
 
-def test_bytecode_of_a_mutant_is_not_written(suite):
+def test_bytecode_of_a_mutant_is_not_written(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner()
     suite.attempt(runner, "test_total")
     bytecode = suite.path / runner.project._processes.scratch / "bytecode"
 
-    def kept():
+    def kept() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in bytecode.rglob("prices*.pyc")}
 
     before = kept()
@@ -49,7 +49,7 @@ def test_bytecode_of_a_mutant_is_not_written(suite):
     assert not list(suite.path.rglob("*.pyc"))
 
 
-def test_a_copy_that_a_conftest_puts_first_is_noticed(suite):
+def test_a_copy_that_a_conftest_puts_first_is_noticed(suite: SuiteLab) -> None:
     suite.shop()
     suite.write("vendor/shop/__init__.py", "from shop.prices import discount, total\n")
     suite.write("vendor/shop/prices.py", PRICES)
@@ -62,7 +62,7 @@ def test_a_copy_that_a_conftest_puts_first_is_noticed(suite):
         assert message(outcome).replace(f"{suite.path}/vendor", "vendor") == said
 
 
-def test_a_copy_that_the_test_itself_imports_is_noticed(suite):
+def test_a_copy_that_the_test_itself_imports_is_noticed(suite: SuiteLab) -> None:
     suite.shop(
         tests="""
         import sys
@@ -78,7 +78,7 @@ def test_a_copy_that_the_test_itself_imports_is_noticed(suite):
     assert told(outcome) == ("unmeasured", "ImportedElsewhere")
 
 
-def test_a_module_that_was_made_past_the_import_system_is_noticed(suite):
+def test_a_module_that_was_made_past_the_import_system_is_noticed(suite: SuiteLab) -> None:
     suite.shop()
     suite.write(
         "tests/conftest.py",
@@ -98,7 +98,7 @@ def test_a_module_that_was_made_past_the_import_system_is_noticed(suite):
     assert message(outcome) == "shop/prices.py was loaded as shop.prices past the mutant"
 
 
-def test_a_module_that_is_made_of_another_one_is_no_stranger(suite):
+def test_a_module_that_is_made_of_another_one_is_no_stranger(suite: SuiteLab) -> None:
     """As ``tlz`` is made of ``toolz``: its modules say that they are of the other's files, and have its functions."""
     suite.shop(tests="import alias\n\n\ndef test_total():\n    assert alias.prices.total([1, 2]) == 3\n")
     suite.write(
@@ -119,7 +119,7 @@ def test_a_module_that_is_made_of_another_one_is_no_stranger(suite):
     assert told(suite.attempt(runner, "test_total", {"patch": half}))[0] == "not_reached"
 
 
-def test_a_second_copy_of_a_module_is_a_stranger(suite):
+def test_a_second_copy_of_a_module_is_a_stranger(suite: SuiteLab) -> None:
     suite.shop()
     suite.write(
         "tests/conftest.py",
@@ -138,7 +138,7 @@ def test_a_second_copy_of_a_module_is_a_stranger(suite):
     assert message(outcome) == "shop/prices.py was loaded as second past the mutant"
 
 
-def test_a_project_that_takes_the_hook_out_is_noticed(suite):
+def test_a_project_that_takes_the_hook_out_is_noticed(suite: SuiteLab) -> None:
     suite.shop()
     suite.write(
         "tests/conftest.py",
@@ -155,7 +155,7 @@ def test_a_project_that_takes_the_hook_out_is_noticed(suite):
     assert told(suite.attempt(runner, "test_total", MINUS)) == ("unmeasured", "NotInForce")
 
 
-def test_a_file_that_is_loaded_by_its_path(suite):
+def test_a_file_that_is_loaded_by_its_path(suite: SuiteLab) -> None:
     suite.shop(
         tests="""
         import importlib.util
@@ -181,7 +181,7 @@ def test_a_file_that_is_loaded_by_its_path(suite):
         assert told(suite.attempt(runner, name, MINUS)) == ("scored", 0), name
 
 
-def test_a_plugin_that_pytest_rewrites(suite):
+def test_a_plugin_that_pytest_rewrites(suite: SuiteLab) -> None:
     """pytest reads such a module past Python's loader."""
     suite.write("plug.py", "import pytest\n\n\n@pytest.fixture\ndef six():\n    return 6\n")
     suite.write("tests/conftest.py", "pytest_plugins = ['plug']\n")
@@ -195,7 +195,7 @@ def test_a_plugin_that_pytest_rewrites(suite):
     )
 
 
-def test_a_module_that_nobody_imports_would_have_been_the_mutant(suite):
+def test_a_module_that_nobody_imports_would_have_been_the_mutant(suite: SuiteLab) -> None:
     suite.shop()
     suite.write("shop/unused.py", "X = 1\n")
     runner = suite.runner(exhaustive=True)
@@ -205,7 +205,7 @@ def test_a_module_that_nobody_imports_would_have_been_the_mutant(suite):
     )
 
 
-def test_tracebacks_show_the_mutant(suite):
+def test_tracebacks_show_the_mutant(suite: SuiteLab) -> None:
     suite.shop(
         tests="""
         import inspect, traceback
@@ -226,14 +226,14 @@ def test_tracebacks_show_the_mutant(suite):
     assert told(suite.attempt(runner, "test_it", {"replace": {"shop/prices.py": "moved.py"}})) == ("scored", 1)
 
 
-def test_pytest_itself_is_no_source(suite):
+def test_pytest_itself_is_no_source(suite: SuiteLab) -> None:
     suite.shop()
     outcome = suite.attempt(suite.runner(source=["pluggy"]), "test_total")
     assert told(outcome) == ("unmeasured", "SuiteError")
     assert message(outcome) == "pluggy cannot be tested with mutants: pytest itself imports it"
 
 
-def test_a_package_that_a_plugin_imports_can_be_mutated(suite):
+def test_a_package_that_a_plugin_imports_can_be_mutated(suite: SuiteLab) -> None:
     """Nothing of it is imported before the mutant is in place, though every server then loads the plugins itself."""
     suite.write("lib/shop.py", "def double(x):\n    return x * 2\n")
     suite.write("lib/plug.py", "import shop\n")
@@ -249,7 +249,7 @@ def test_a_package_that_a_plugin_imports_can_be_mutated(suite):
     assert told(suite.attempt(runner, nodeid, {"patch": patch})) == ("scored", 0)
 
 
-def test_this_package_can_be_the_source(suite):
+def test_this_package_can_be_the_source(suite: SuiteLab) -> None:
     """The tested project's pytest-metricbench is another one than the one that runs its tests."""
     import pytest_metricbench.score_values as module
 

@@ -6,13 +6,13 @@ from types import ModuleType
 from typing import Any, Final
 
 import pytest
-from suite_lab import SuiteLab, diff, told
 
 from pytest_metricbench.contracts import Outcome
 from pytest_metricbench.suite import project
 from pytest_metricbench.suite.alike import UnfitError, swaps
 from pytest_metricbench.suite.inplace import Imported, Plan
 from pytest_metricbench.suite.overlay import Overlay, digest_of
+from tests.suite_runner.suite_lab import SuiteLab, diff, told
 
 MINUS: Final = {"patch": diff("shop/prices.py", 9, "        result += price", "        result -= price")}
 
@@ -162,7 +162,7 @@ def refusals(asked: list[tuple[str | None, str | None]]) -> list[str]:
 # ---------------------------------------------------------------- what takes its place
 
 
-def test_one_server_serves_all_mutants(suite, asked):
+def test_one_server_serves_all_mutants(suite: SuiteLab, asked: list[tuple[str | None, str | None]]) -> None:
     suite.shop()
     runner = suite.runner(exhaustive=True)
     assert told(suite.attempt(runner, "test_total")) == ("scored", 1)
@@ -179,7 +179,9 @@ def test_one_server_serves_all_mutants(suite, asked):
 
 
 @pytest.mark.parametrize("name", PATCHED)
-def test_functions_of_all_kinds(kinds, asked, name):
+def test_functions_of_all_kinds(
+    kinds: Callable[[str, dict[str, str]], Outcome], asked: list[tuple[str | None, str | None]], name: str
+) -> None:
     """Whoever has the function has the mutant: closures made on import, wrappers, methods, names of the test."""
     assert told(kinds(name, {})) == ("scored", 1)
     _, old, new = PATCHED[name]
@@ -187,7 +189,7 @@ def test_functions_of_all_kinds(kinds, asked, name):
     assert not refusals(asked)
 
 
-def test_a_module_that_only_the_test_imports(suite, asked):
+def test_a_module_that_only_the_test_imports(suite: SuiteLab, asked: list[tuple[str | None, str | None]]) -> None:
     """It is imported in the fork, where the import gives the mutant: whatever it changes."""
     suite.shop(tests="def test_rate():\n    from shop.prices import RATE\n    assert RATE == 10\n")
     suite.write("shop/__init__.py", "")
@@ -199,7 +201,7 @@ def test_a_module_that_only_the_test_imports(suite, asked):
     assert not refusals(asked)
 
 
-def test_source_and_tracebacks_are_the_mutants(suite, asked):
+def test_source_and_tracebacks_are_the_mutants(suite: SuiteLab, asked: list[tuple[str | None, str | None]]) -> None:
     suite.shop(
         tests="""
         import inspect, traceback
@@ -229,7 +231,9 @@ def test_source_and_tracebacks_are_the_mutants(suite, asked):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_an_import_made_of_the_baseline_is_not_kept(kinds, asked, name):
+def test_what_an_import_made_of_the_baseline_is_not_kept(
+    kinds: Callable[[str, dict[str, str]], Outcome], asked: list[tuple[str | None, str | None]], name: str
+) -> None:
     """Each of these mutants fails its test, which it could not where the baseline's code, or its effects, were left."""
     assert told(kinds(name, {})) == ("scored", 1)
     _, old, new, why = REFUSED[name]
@@ -276,7 +280,7 @@ class There:
 PAIR: Final = "import operator\n\n\ndef plus(x):\n    return operator.add(x, 2)\n\n\ndef minus(x):\n    return x - 2\n"
 
 
-def test_a_function_that_keeps_its_old_code_is_told():
+def test_a_function_that_keeps_its_old_code_is_told() -> None:
     """The proof is of each function: one that is left out would make a survivor of nothing."""
     there = There(PAIR)
     plan = there.plan(PAIR.replace("x, 2", "x, 3"))
@@ -301,7 +305,7 @@ def test_a_function_that_keeps_its_old_code_is_told():
     assert there.digests() == digests
 
 
-def test_the_proof_is_the_mutants_digest_once_its_code_is_in_force():
+def test_the_proof_is_the_mutants_digest_once_its_code_is_in_force() -> None:
     there, mutant = There(PAIR), PAIR.replace("x, 2", "x, 3")
     plan = there.plan(mutant)
     assert (there.module.plus(1), there.digests()) == (3, [digest_of(PAIR.encode())])
@@ -309,7 +313,7 @@ def test_the_proof_is_the_mutants_digest_once_its_code_is_in_force():
     assert (there.module.plus(1), there.digests()) == (4, [digest_of(mutant.encode())])
 
 
-def test_calls_of_imported_names_are_compiled_as_in_the_module():
+def test_calls_of_imported_names_are_compiled_as_in_the_module() -> None:
     """Python 3.11 has other instructions for them: a statement alone would be other code than the module's."""
     code = compile(PAIR, "mod.py", "exec", dont_inherit=True)
     (swap,) = swaps(PAIR, PAIR.replace("x, 2", "x, 3"), code)
@@ -317,7 +321,7 @@ def test_calls_of_imported_names_are_compiled_as_in_the_module():
     assert swap.does_other
 
 
-def test_constants_stay_the_modules():
+def test_constants_stay_the_modules() -> None:
     source = "NO = 'no such thing'\n\n\ndef plus(x, y=NO):\n    return y is NO and x == (1, 'no such thing')\n"
     there = There(source)
     plan = there.plan(source.replace("y is NO", "y is 'no such thing'"))
@@ -325,7 +329,7 @@ def test_constants_stay_the_modules():
     assert there.module.plus((1, "no such thing"))
 
 
-def test_the_same_file_under_two_names_is_changed_twice():
+def test_the_same_file_under_two_names_is_changed_twice() -> None:
     there = There("def plus(x):\n    return x + 2\n")
     other = there.load("other")
     assert there.plan("def plus(x):\n    return x + 3\n").carry_out(there.overlay) is None
@@ -344,6 +348,6 @@ def test_the_same_file_under_two_names_is_changed_twice():
         ("@property\ndef f():\n    return 1\n", "@staticmethod\ndef f():\n    return 1\n"),
     ],
 )
-def test_another_face_is_refused(old, new):
+def test_another_face_is_refused(old: str, new: str) -> None:
     with pytest.raises(UnfitError):
         swaps(old, new, compile(old, "mod.py", "exec", dont_inherit=True))

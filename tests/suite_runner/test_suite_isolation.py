@@ -7,9 +7,12 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from signal import Signals
 
 import pytest
-from suite_lab import diff, message, told
+
+from pytest_metricbench.runners.suite import SuiteRunner
+from tests.suite_runner.suite_lab import SuiteLab, diff, message, told
 
 MINUS = {"patch": diff("shop/prices.py", 9, "        result += price", "        result -= price")}
 
@@ -24,7 +27,7 @@ def in_discount(new: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def ready(suite):
+def ready(suite: SuiteLab) -> tuple[SuiteLab, SuiteRunner]:
     """The usual project, its baseline known."""
     suite.shop()
     runner = suite.runner(slowdown=1, timeout=20)
@@ -33,7 +36,7 @@ def ready(suite):
     return suite, runner
 
 
-def survives(suite, runner):
+def survives(suite: SuiteLab, runner: SuiteRunner) -> bool:
     """The next attempt of another test against the same mutant is as if nothing had happened."""
     return told(suite.attempt(runner, "test_total", MINUS)) == ("scored", 0)
 
@@ -50,7 +53,7 @@ def survives(suite, runner):
         ("import pytest; pytest.exit('enough')", "Ended", "the test ended pytest: Exit: enough"),
     ],
 )
-def test_ends_of_a_process(ready, new, kind, text):
+def test_ends_of_a_process(ready: tuple[SuiteLab, SuiteRunner], new: str, kind: str, text: str) -> None:
     suite, runner = ready
     outcome = suite.attempt(runner, "test_discount", in_discount(new))
     assert told(outcome) == ("died", kind)
@@ -58,7 +61,7 @@ def test_ends_of_a_process(ready, new, kind, text):
     assert survives(suite, runner)
 
 
-def test_a_test_that_sleeps_for_ever_runs_out_of_time(suite):
+def test_a_test_that_sleeps_for_ever_runs_out_of_time(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner(timeout=1.5)
     suite.attempt(runner, "test_discount")
@@ -70,7 +73,7 @@ def test_a_test_that_sleeps_for_ever_runs_out_of_time(suite):
     assert time.monotonic() - began < 30
 
 
-def test_what_a_test_leaves_running_is_killed_and_threads_do_not_hold_it(suite, tmp_path):
+def test_what_a_test_leaves_running_is_killed_and_threads_do_not_hold_it(suite: SuiteLab, tmp_path: Path) -> None:
     suite.shop(
         tests="""
         import pathlib, subprocess, sys, threading, time
@@ -100,7 +103,7 @@ def gone(pid: int, seconds: float = 10) -> bool:
     return False
 
 
-def test_leaked_file_handles_end_with_their_attempt(ready):
+def test_leaked_file_handles_end_with_their_attempt(ready: tuple[SuiteLab, SuiteRunner]) -> None:
     suite, runner = ready
     leak = in_discount("import os; leaked = [os.dup(0) for _ in range(100000)]")
     outcome = suite.attempt(runner, "test_discount", leak)
@@ -108,13 +111,13 @@ def test_leaked_file_handles_end_with_their_attempt(ready):
     assert survives(suite, runner)
 
 
-def test_closed_descriptors_do_not_hide_the_result(suite):
+def test_closed_descriptors_do_not_hide_the_result(suite: SuiteLab) -> None:
     suite.shop(tests="import os\n\n\ndef test_it():\n    os.closerange(3, 1000)\n")
     assert told(suite.attempt(suite.runner(), "test_it")) == ("scored", 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is bounded on Linux")
-def test_memory_is_bounded(ready):
+def test_memory_is_bounded(ready: tuple[SuiteLab, SuiteRunner]) -> None:
     suite, _ = ready
     runner = suite.runner(memory=200)
     outcome = suite.attempt(runner, "test_discount", in_discount("hoard = bytearray(1 << 30)"))
@@ -126,7 +129,7 @@ def test_memory_is_bounded(ready):
     )
 
 
-def test_recursion_is_bounded(suite):
+def test_recursion_is_bounded(suite: SuiteLab) -> None:
     suite.shop(
         tests="""
         def deep(n):
@@ -142,7 +145,7 @@ def test_recursion_is_bounded(suite):
     assert "RecursionError" in message(outcome)
 
 
-def test_endless_recursion_fails_its_test_only(ready):
+def test_endless_recursion_fails_its_test_only(ready: tuple[SuiteLab, SuiteRunner]) -> None:
     suite, runner = ready
     outcome = suite.attempt(runner, "test_discount", in_discount("return discount(price, percent)"))
     assert told(outcome) == ("scored", 0)
@@ -150,7 +153,9 @@ def test_endless_recursion_fails_its_test_only(ready):
     assert survives(suite, runner)
 
 
-def test_endless_output_is_stopped_and_what_is_printed_is_kept(ready, monkeypatch):
+def test_endless_output_is_stopped_and_what_is_printed_is_kept(
+    ready: tuple[SuiteLab, SuiteRunner], monkeypatch: pytest.MonkeyPatch
+) -> None:
     suite, runner = ready
     assert told(suite.attempt(runner, "test_discount", in_discount("print('seen', flush=True)"))) == ("scored", 1)
     assert suite.left() == {"agent.stdout"}
@@ -163,14 +168,14 @@ def test_endless_output_is_stopped_and_what_is_printed_is_kept(ready, monkeypatc
     assert survives(suite, runner)
 
 
-def test_the_stack_of_a_crash_is_kept(ready):
+def test_the_stack_of_a_crash_is_kept(ready: tuple[SuiteLab, SuiteRunner]) -> None:
     suite, runner = ready
     suite.attempt(runner, "test_discount", in_discount("import ctypes; ctypes.string_at(0)"))
     assert suite.left() == {"agent.stderr"}
     assert "Segmentation fault" in (suite.workspace / "agent.stderr").read_text()
 
 
-def test_what_a_test_changes_around_it_is_gone_with_it(suite, tmp_path):
+def test_what_a_test_changes_around_it_is_gone_with_it(suite: SuiteLab, tmp_path: Path) -> None:
     suite.shop(
         tests="""
         import os
@@ -202,7 +207,7 @@ def test_what_a_test_changes_around_it_is_gone_with_it(suite, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"shop", "tests", "store"}
 
 
-def test_the_source_tree_is_never_touched(suite, tmp_path):
+def test_the_source_tree_is_never_touched(suite: SuiteLab, tmp_path: Path) -> None:
     suite.shop()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     runner = suite.runner()
@@ -223,7 +228,7 @@ suite.attempt(suite.runner(), "test_it")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_a_killed_worker(suite, tmp_path, number):
+def test_nothing_outlives_a_killed_worker(suite: SuiteLab, tmp_path: Path, number: Signals) -> None:
     suite.shop(
         tests="""
         import os, pathlib, subprocess, sys, time
@@ -248,7 +253,7 @@ def test_nothing_outlives_a_killed_worker(suite, tmp_path, number):
     assert all(map(gone, processes)), processes
 
 
-def test_processes_that_are_gone_are_started_again(ready):
+def test_processes_that_are_gone_are_started_again(ready: tuple[SuiteLab, SuiteRunner]) -> None:
     suite, runner = ready
     processes = runner.project._processes
     server = next(iter(processes._servers.values()))
@@ -259,7 +264,9 @@ def test_processes_that_are_gone_are_started_again(ready):
     assert told(suite.attempt(runner, "test_total")) == ("scored", 1)
 
 
-def test_an_interrupted_attempt_leaves_nothing(ready, monkeypatch):
+def test_an_interrupted_attempt_leaves_nothing(
+    ready: tuple[SuiteLab, SuiteRunner], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ctrl-C, or pytest-timeout, in the middle of a test."""
     suite, runner = ready
     pids = []
@@ -267,7 +274,7 @@ def test_an_interrupted_attempt_leaves_nothing(ready, monkeypatch):
     class Stop(BaseException):
         pass
 
-    def started(group):
+    def started(group: int) -> None:
         pids.append(group)
         if len(pids) > 1:  # a server, then the attempt
             raise Stop

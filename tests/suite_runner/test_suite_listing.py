@@ -1,12 +1,14 @@
 """``tasks: {collect: tests}``: what pytest collects becomes tasks, fixed in the lock."""
 
 import re
+from typing import Any
 
 import pytest
-from suite_lab import QUICK, SuiteLab
 
+from pytest_metricbench.runners.suite import SuiteRunner
 from pytest_metricbench.runners.suite_tests import SuiteTests
 from pytest_metricbench.sources import SourceError
+from tests.suite_runner.suite_lab import QUICK, SuiteLab
 
 MORE = """\
 import pytest
@@ -70,16 +72,16 @@ def listed(suite: SuiteLab) -> SuiteLab:
     return suite
 
 
-def source(suite, runner=None, **keys):
+def source(suite: SuiteLab, runner: SuiteRunner | None = None, **keys: Any) -> SuiteTests:
     return SuiteTests.model_validate({"collect": "tests", **keys}).bound(runner or suite.runner())
 
 
-def nodeids(suite, runner=None, **keys):
+def nodeids(suite: SuiteLab, runner: SuiteRunner | None = None, **keys: Any) -> list[str]:
     entries = source(suite, runner, **keys).expand(suite.path)
     return [entry["params"]["nodeid"] for entry in entries]
 
 
-def test_all_tests_but_those_that_are_skipped_or_expected_to_fail(listed):
+def test_all_tests_but_those_that_are_skipped_or_expected_to_fail(listed: SuiteLab) -> None:
     entries = source(listed).expand(listed.path)
     assert sorted(entry["params"]["nodeid"] for entry in entries) == sorted(LISTED)
     for entry in entries:
@@ -88,7 +90,7 @@ def test_all_tests_but_those_that_are_skipped_or_expected_to_fail(listed):
     assert len({entry["id"] for entry in entries}) == len(LISTED)
 
 
-def test_a_part_of_them(listed):
+def test_a_part_of_them(listed: SuiteLab) -> None:
     assert nodeids(listed, select="slow") == ["tests/sub/test_more.py::test_slow"]
     assert "tests/sub/test_more.py::test_slow" not in nodeids(listed, select="not slow")
     assert nodeids(listed, marks="slow") == ["tests/sub/test_more.py::test_slow"]
@@ -96,13 +98,13 @@ def test_a_part_of_them(listed):
     assert nodeids(listed, collect="tests/test_prices.py", select="total") == ["tests/test_prices.py::test_total"]
 
 
-def test_the_order_is_the_files_whatever_plugins_shuffle(listed):
+def test_the_order_is_the_files_whatever_plugins_shuffle(listed: SuiteLab) -> None:
     pytest.importorskip("pytest_randomly")
     runner = listed.runner(env={})
     assert nodeids(listed, runner) == nodeids(listed, listed.runner(env={})) == nodeids(listed)
 
 
-def test_tests_of_an_installed_package(suite):
+def test_tests_of_an_installed_package(suite: SuiteLab) -> None:
     pytest.importorskip("toolz")
     runner = suite.runner(source=["toolz"], tests="toolz.tests")
     found = nodeids(suite, runner, collect="toolz.tests", select="test_dicttoolz and merge")
@@ -131,14 +133,14 @@ def test_tests_of_an_installed_package(suite):
         ),
     ],
 )
-def test_what_cannot_be_collected(listed, keys, said, remedy):
+def test_what_cannot_be_collected(listed: SuiteLab, keys: dict[str, str], said: str, remedy: str) -> None:
     with pytest.raises(SourceError) as refused:
         nodeids(listed, **keys)
     assert refused.value.message == said.replace("-k and", "-k")
     assert refused.value.remedy == remedy.replace("{path}", str(listed.path))
 
 
-def test_tests_that_cannot_be_imported(listed):
+def test_tests_that_cannot_be_imported(listed: SuiteLab) -> None:
     listed.write("tests/test_broken.py", "import nothing_of_this_name\n\n\ndef test_it():\n    pass\n")
     with pytest.raises(SourceError) as refused:
         nodeids(listed)
@@ -147,21 +149,21 @@ def test_tests_that_cannot_be_imported(listed):
     assert refused.value.remedy == "its tests must run without a mutant first"
 
 
-def test_a_package_that_cannot_be_imported(listed):
+def test_a_package_that_cannot_be_imported(listed: SuiteLab) -> None:
     listed.write("shop/__init__.py", "raise ImportError('no licence')\n")
     with pytest.raises(SourceError) as refused:
         nodeids(listed)
     assert "no licence" in refused.value.message
 
 
-def test_an_expression_that_is_none(listed):
+def test_an_expression_that_is_none(listed: SuiteLab) -> None:
     with pytest.raises(SourceError) as refused:
         nodeids(listed, select="not (")
     assert "Wrong expression passed to '-k'" in refused.value.message
 
 
-def test_what_changes_the_list_and_what_does_not(listed):
-    def state():
+def test_what_changes_the_list_and_what_does_not(listed: SuiteLab) -> None:
+    def state() -> Any:
         return source(listed).state(listed.path)
 
     before = state()
@@ -184,7 +186,7 @@ def test_what_changes_the_list_and_what_does_not(listed):
     assert state() == before
 
 
-def test_nothing_is_left_running(listed):
+def test_nothing_is_left_running(listed: SuiteLab) -> None:
     runner = listed.runner()
     nodeids(listed, runner)
     assert runner.project._processes is None

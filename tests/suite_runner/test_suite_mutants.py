@@ -2,23 +2,25 @@
 
 import codecs
 import importlib.machinery
+from typing import Any
 
 import pytest
-from suite_lab import diff, message, told
 
+from pytest_metricbench.runners.suite import SuiteRunner
 from pytest_metricbench.sources import SourceError
+from tests.suite_runner.suite_lab import SuiteLab, diff, message, told
 
 PATCH = diff("shop/prices.py", 9, "        result += price", "        result -= price")
 
 
-def refusal(runner, suite, params):
+def refusal(runner: SuiteRunner, suite: SuiteLab, params: dict[str, Any]) -> tuple[str, str]:
     """What collection says of a mutant."""
     with pytest.raises(SourceError) as refused:
         runner.variant_files(runner.inherit({}, params), suite.path)
     return refused.value.message, refused.value.remedy
 
 
-def test_a_patch_file_a_patch_in_the_experiment_and_a_replaced_file(suite):
+def test_a_patch_file_a_patch_in_the_experiment_and_a_replaced_file(suite: SuiteLab) -> None:
     suite.shop()
     suite.write("mutants/minus.patch", PATCH)
     source = (suite.path / "shop/prices.py").read_text()
@@ -41,7 +43,7 @@ def test_a_patch_file_a_patch_in_the_experiment_and_a_replaced_file(suite):
     }
 
 
-def test_a_patch_of_two_files(suite):
+def test_a_patch_of_two_files(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner()
     both = diff("shop/prices.py", 3, "RATE = 10", "RATE = 11") + diff(
@@ -106,7 +108,9 @@ def test_a_patch_of_two_files(suite):
         ),
     ],
 )
-def test_what_collection_says_of_a_mutant(suite, params, said, remedy):
+def test_what_collection_says_of_a_mutant(
+    suite: SuiteLab, params: dict[str, Any], said: str | None, remedy: str | None
+) -> None:
     suite.shop()
     suite.write("shop/data.txt", "text\n" * 9)
     same = (suite.path / "shop/prices.py").read_text().replace("RATE = 10", "RATE = (10)  # per cent\n")
@@ -118,14 +122,14 @@ def test_what_collection_says_of_a_mutant(suite, params, said, remedy):
     assert refusal(runner, suite, params) == (said, remedy.replace("{path}", str(suite.path)))
 
 
-def test_a_patch_file_that_is_equal_to_the_baseline(suite):
+def test_a_patch_file_that_is_equal_to_the_baseline(suite: SuiteLab) -> None:
     suite.shop()
     suite.write("mutants/same.patch", diff("shop/prices.py", 3, "RATE = 10", "RATE = (10)"))
     said, _ = refusal(suite.runner(), suite, {"patch": "mutants/same.patch"})
     assert said == "the mutant is equal to the baseline: nothing that Python runs differs"
 
 
-def test_a_compiled_module_beside_the_source(suite):
+def test_a_compiled_module_beside_the_source(suite: SuiteLab) -> None:
     suite.shop()
     twin = f"prices{importlib.machinery.EXTENSION_SUFFIXES[0]}"
     suite.write(f"shop/{twin}", b"\x7fELF")
@@ -135,7 +139,7 @@ def test_a_compiled_module_beside_the_source(suite):
     )
 
 
-def test_a_name_that_may_be_two_files(suite):
+def test_a_name_that_may_be_two_files(suite: SuiteLab) -> None:
     suite.shop()
     suite.write("shop/more/prices.py", "RATE = 10\n")
     said, remedy = refusal(suite.runner(), suite, {"patch": diff("x/prices.py", 1, "RATE = 10", "RATE = 11")})
@@ -145,7 +149,7 @@ def test_a_name_that_may_be_two_files(suite):
     assert remedy == "name it whole"
 
 
-def test_two_mutants_on_one_line(suite):
+def test_two_mutants_on_one_line(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner()
     plus = {"patch": diff("shop/prices.py", 9, "        result += price", "        result *= price")}
@@ -184,7 +188,7 @@ def test_name():
     ],
     ids=["utf-8", "crlf", "bom", "bom-crlf", "latin-1", "cp1252-crlf", "no-newline"],
 )
-def test_source_in_any_encoding(suite, source):
+def test_source_in_any_encoding(suite: SuiteLab, source: bytes) -> None:
     suite.shop(tests=TOTAL)
     suite.write("shop/__init__.py", "")
     suite.write("shop/prices.py", source)
@@ -208,7 +212,7 @@ def test_source_in_any_encoding(suite, source):
         assert "assert 2 == 1" in message(outcome)
 
 
-def test_a_patch_in_another_encoding_than_its_source(suite):
+def test_a_patch_in_another_encoding_than_its_source(suite: SuiteLab) -> None:
     suite.shop(tests=TOTAL)
     suite.write("shop/prices.py", NAMES)
     suite.write("latin-1.patch", diff("shop/prices.py", 5, OLD, NEW).encode("latin-1"))
@@ -216,7 +220,7 @@ def test_a_patch_in_another_encoding_than_its_source(suite):
     assert said == "latin-1.patch: it is neither UTF-8 nor in utf-8, the encoding of b/shop/prices.py"
 
 
-def test_a_character_that_the_source_cannot_hold(suite):
+def test_a_character_that_the_source_cannot_hold(suite: SuiteLab) -> None:
     suite.shop(tests=TOTAL)
     suite.write("shop/prices.py", b"# coding: latin-1\n" + NAMES.encode("latin-1"))
     said, remedy = refusal(suite.runner(), suite, {"patch": diff("shop/prices.py", 6, OLD, f"{OLD} + len('\u20ac')")})
@@ -224,7 +228,7 @@ def test_a_character_that_the_source_cannot_hold(suite):
     assert remedy == "that cannot be written there"
 
 
-def test_source_that_is_not_in_its_encoding(suite):
+def test_source_that_is_not_in_its_encoding(suite: SuiteLab) -> None:
     suite.shop(tests=TOTAL)
     suite.write("shop/prices.py", NAMES.encode("latin-1"))
     said, _ = refusal(suite.runner(), suite, {"patch": diff("shop/prices.py", 5, OLD, NEW)})

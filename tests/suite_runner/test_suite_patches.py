@@ -34,7 +34,9 @@ def split(text: str) -> list[str]:
 
 
 @given(LINES, LINES, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
-def test_a_diff_of_two_texts_makes_one_of_the_other(old_lines, new_lines, ending, old_bare, new_bare):
+def test_a_diff_of_two_texts_makes_one_of_the_other(
+    old_lines: list[str], new_lines: list[str], ending: str, old_bare: bool, new_bare: bool
+) -> None:
     old, new = joined(old_lines, ending, bare=old_bare), joined(new_lines, ending, bare=new_bare)
     if old == new:
         return
@@ -45,7 +47,9 @@ def test_a_diff_of_two_texts_makes_one_of_the_other(old_lines, new_lines, ending
 
 
 @given(LINES, LINES)
-def test_a_diff_without_the_returns_of_its_source_applies_and_keeps_them(old_lines, new_lines):
+def test_a_diff_without_the_returns_of_its_source_applies_and_keeps_them(
+    old_lines: list[str], new_lines: list[str]
+) -> None:
     if old_lines == new_lines or not old_lines:
         return
     (part,) = parse_patch(unified(joined(old_lines, "\n", bare=False), joined(new_lines, "\n", bare=False)))
@@ -55,7 +59,9 @@ def test_a_diff_without_the_returns_of_its_source_applies_and_keeps_them(old_lin
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @settings(max_examples=15)
 @given(LINES, LINES, st.booleans(), st.booleans())
-def test_what_git_writes(tmp_path_factory, old_lines, new_lines, old_bare, new_bare):
+def test_what_git_writes(
+    tmp_path_factory: pytest.TempPathFactory, old_lines: list[str], new_lines: list[str], old_bare: bool, new_bare: bool
+) -> None:
     old, new = joined(old_lines, "\n", bare=old_bare), joined(new_lines, "\n", bare=new_bare)
     if old == new or not old:
         return
@@ -69,7 +75,7 @@ def test_what_git_writes(tmp_path_factory, old_lines, new_lines, old_bare, new_b
     assert part.apply(old, "old.py") == new
 
 
-def test_several_files_and_hunks():
+def test_several_files_and_hunks() -> None:
     text = (
         "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1 @@\n-one\n two\n@@ -5 +4 @@\n"
         "-five\n+FIVE\n--- a/y.py\t2020-01-01\n+++ b/y.py\t2020-01-01\n@@ -6,0 +7 @@ def f():\n+seven\n"
@@ -80,7 +86,7 @@ def test_several_files_and_hunks():
     assert second.apply(SOURCE, "y.py") == SOURCE + "seven\n"
 
 
-def test_an_empty_line_that_lost_its_space():
+def test_an_empty_line_that_lost_its_space() -> None:
     (part,) = parse_patch("--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@\n one\n\n-three\n+3\n")
     assert part.apply("one\n\nthree\n", "x.py") == "one\n\n3\n"
 
@@ -130,7 +136,7 @@ HEAD = "--- a/x.py\n+++ b/x.py\n"
         ),
     ],
 )
-def test_what_is_refused(patch, error):
+def test_what_is_refused(patch: str, error: str) -> None:
     with pytest.raises(PatchError) as refused:
         apply_all(patch)
     assert str(refused.value) == error
@@ -142,12 +148,12 @@ def apply_all(patch: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_patch_or_refused(text):
+def test_any_text_is_a_patch_or_refused(text: str) -> None:
     with suppress(PatchError):
         apply_all(text)
 
 
 @given(st.lists(st.sampled_from(["--- a/x", "+++ b/x", "@@ -1 +1 @@", "@@ -1,2 +1,3 @@", "-a", "+b", " c", "\\", ""])))
-def test_any_lines_of_patches_are_one_or_refused(lines):
+def test_any_lines_of_patches_are_one_or_refused(lines: list[str]) -> None:
     with suppress(PatchError):
         apply_all("\n".join(lines))

@@ -1,16 +1,18 @@
 """Where the source and the tests are: beside the experiment, in a source tree, or installed."""
 
 import textwrap
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from suite_lab import QUICK, diff, message, told
 
 from pytest_metricbench.runners.suite import SuiteRunner
 from pytest_metricbench.sources import SourceError
+from tests.suite_runner.suite_lab import QUICK, SuiteLab, diff, message, told
 
 
-def complaint(folder, **keys):
+def complaint(folder: Path, **keys: Any) -> tuple[tuple[int | str, ...], str]:
     with pytest.raises(ValidationError) as refused:
         SuiteRunner.model_validate({"source": ["shop"], "tests": "tests", **keys}, context={"folder": folder})
     (error,) = refused.value.errors()
@@ -34,7 +36,7 @@ def complaint(folder, **keys):
         ("sh\0op", "'sh\\x00op' has a null character, which no name can hold"),
     ],
 )
-def test_source_that_cannot_be_mutated(suite, source, said):
+def test_source_that_cannot_be_mutated(suite: SuiteLab, source: str, said: str | None) -> None:
     suite.shop()
     suite.write("empty/readme.txt", "")
     suite.write("fast.so", b"\x7fELF")
@@ -46,7 +48,7 @@ def test_source_that_cannot_be_mutated(suite, source, said):
         assert message == said.format(folder=suite.path)
 
 
-def test_tests_that_are_not_there(suite):
+def test_tests_that_are_not_there(suite: SuiteLab) -> None:
     suite.shop()
     assert complaint(suite.path, tests="./test") == (
         ("tests",),
@@ -54,7 +56,7 @@ def test_tests_that_are_not_there(suite):
     )
 
 
-def test_task_files(suite):
+def test_task_files(suite: SuiteLab) -> None:
     suite.shop()
     suite.write("tests/conftest.py", "")
     suite.write("tests/data/prices.json", "[]")
@@ -69,7 +71,7 @@ def test_task_files(suite):
         ("shop/prices.py::test_total", "the test file shop/prices.py does not exist in the tests (tests)"),
         (
             "tests/test_prices.py::test_totl[1]",
-            "tests/test_prices.py has no test test_totl; did you mean test_total?",
+            "tests/test_prices.py has no test test_totl; did you mean 'test_total'?",
         ),
     ):
         with pytest.raises(SourceError) as refused:
@@ -77,7 +79,7 @@ def test_task_files(suite):
         assert refused.value.message == said
 
 
-def test_a_source_tree_that_is_not_installed(suite):
+def test_a_source_tree_that_is_not_installed(suite: SuiteLab) -> None:
     suite.write("src/shop/__init__.py", "")
     suite.write("src/shop/prices.py", "def double(x):\n    return x * 2\n")
     suite.write("src/tools.py", "def triple(x):\n    return x * 3\n")
@@ -97,7 +99,7 @@ def test_a_source_tree_that_is_not_installed(suite):
         assert told(suite.attempt(runner, nodeid, {"patch": triple})) == ("scored", 0)
 
 
-def test_a_whole_checkout_with_an_environment_in_it(suite):
+def test_a_whole_checkout_with_an_environment_in_it(suite: SuiteLab) -> None:
     suite.shop()
     suite.write("conftest.py", "")
     suite.write("setup.py", "raise SystemExit('not to be imported')\n")
@@ -112,7 +114,7 @@ def test_a_whole_checkout_with_an_environment_in_it(suite):
     assert told(suite.attempt(runner, "test_total", {"patch": minus})) == ("scored", 0)
 
 
-def test_the_runner_as_its_keys(suite):
+def test_the_runner_as_its_keys(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner()
     assert runner.model_dump(mode="json")["source"] == ["shop"]
@@ -124,7 +126,7 @@ def test_the_runner_as_its_keys(suite):
     assert runner.time_limit == 60
 
 
-def test_an_installed_package_with_its_tests(suite):
+def test_an_installed_package_with_its_tests(suite: SuiteLab) -> None:
     pytest.importorskip("toolz")
     runner = suite.runner(source=["toolz"], tests="toolz.tests")
     nodeid = "toolz/tests/test_itertoolz.py::test_first"
@@ -139,7 +141,7 @@ def test_an_installed_package_with_its_tests(suite):
     assert nodeid.partition("::")[0] in runner.task_files({"nodeid": nodeid}, suite.path)
 
 
-def test_an_editable_installation(suite, tmp_path):
+def test_an_editable_installation(suite: SuiteLab, tmp_path: Path) -> None:
     """As setuptools makes one: a finder that knows the folder of the package."""
     suite.write("checkout/shop/__init__.py", "def double(x):\n    return x * 2\n")
     suite.write("tests/test_it.py", "import shop\n\n\ndef test_it():\n    assert shop.double(2) == 4\n")
@@ -170,7 +172,7 @@ def test_an_editable_installation(suite, tmp_path):
     assert told(suite.attempt(runner, nodeid, {"patch": patch})) == ("scored", 0)
 
 
-def test_options_and_plugins_of_the_project(suite):
+def test_options_and_plugins_of_the_project(suite: SuiteLab) -> None:
     """What the project's own configuration asks of plugins that would measure, distribute or capture is overruled."""
     suite.shop()
     suite.write(
@@ -191,7 +193,7 @@ def test_options_and_plugins_of_the_project(suite):
     assert not (suite.path / ".coverage").exists()
 
 
-def test_a_variable_that_is_not_set(suite, monkeypatch):
+def test_a_variable_that_is_not_set(suite: SuiteLab, monkeypatch: pytest.MonkeyPatch) -> None:
     suite.shop()
     monkeypatch.delenv("SHOP_KEY", raising=False)
     outcome = suite.attempt(suite.runner(env={"SHOP_KEY": None}), "test_total")
@@ -199,7 +201,7 @@ def test_a_variable_that_is_not_set(suite, monkeypatch):
     assert message(outcome) == "env takes SHOP_KEY from the environment, and it is not set there"
 
 
-def test_without_coverage_py(suite, monkeypatch):
+def test_without_coverage_py(suite: SuiteLab, monkeypatch: pytest.MonkeyPatch) -> None:
     suite.shop()
     monkeypatch.setattr("pytest_metricbench.runners.suite.find_spec", lambda name: None)
     with pytest.raises(ValidationError) as refused:

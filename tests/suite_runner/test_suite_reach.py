@@ -1,12 +1,14 @@
 """What a test runs of the source, and that nothing is left out that may tell a mutant from the baseline."""
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
-from suite_lab import FILE, diff, message, told
 
 from pytest_metricbench.contracts import ContractError
 from pytest_metricbench.suite.reach import Memory, read_reach
+from tests.suite_runner.suite_lab import FILE, SuiteLab, diff, message, told
 
 MINUS = {"patch": diff("shop/prices.py", 9, "        result += price", "        result -= price")}
 HALF = {
@@ -16,15 +18,15 @@ HALF = {
 }
 
 
-def reach_of(suite, name):
+def reach_of(suite: SuiteLab, name: str) -> Any:
     return json.loads((suite.folders[f"{FILE}::{name}"][-1] / "reach.json").read_text())
 
 
-def lines(arcs):
+def lines(arcs: Iterable[tuple[int, int]]) -> set[int]:
     return {line for arc in arcs for line in arc if line > 0}
 
 
-def test_what_a_baseline_attempt_leaves(suite):
+def test_what_a_baseline_attempt_leaves(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner()
     assert told(suite.attempt(runner, "test_no_discount")) == ("scored", 1)
@@ -40,7 +42,7 @@ def test_what_a_baseline_attempt_leaves(suite):
     assert file["digest"] == reach_of(suite, "test_no_discount")["files"]["shop/prices.py"]["digest"]
 
 
-def test_the_same_lines_are_the_same_bytes(suite):
+def test_the_same_lines_are_the_same_bytes(suite: SuiteLab) -> None:
     suite.shop()
     kept = []
     for _ in range(2):
@@ -49,7 +51,7 @@ def test_the_same_lines_are_the_same_bytes(suite):
     assert kept[0] == kept[1]
 
 
-def test_a_test_is_not_run_where_it_cannot_tell(suite):
+def test_a_test_is_not_run_where_it_cannot_tell(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner()
     for name in ("test_total", "test_discount", "test_no_discount"):
@@ -62,19 +64,19 @@ def test_a_test_is_not_run_where_it_cannot_tell(suite):
     assert told(suite.attempt(runner, "test_discount", HALF)) == ("scored", 0)
 
 
-def test_exhaustive_runs_it_all_the_same(suite):
+def test_exhaustive_runs_it_all_the_same(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner(exhaustive=True)
     suite.attempt(runner, "test_total")
     assert told(suite.attempt(runner, "test_total", HALF)) == ("scored", 1)
 
 
-def test_without_the_baseline_it_runs(suite):
+def test_without_the_baseline_it_runs(suite: SuiteLab) -> None:
     suite.shop()
     assert told(suite.attempt(suite.runner(), "test_total", HALF)) == ("scored", 1)
 
 
-def test_what_runs_on_import_is_reached_by_all(suite):
+def test_what_runs_on_import_is_reached_by_all(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner()
     suite.attempt(runner, "test_total")
@@ -138,7 +140,7 @@ UNSEEN = {
 
 
 @pytest.mark.parametrize("name", UNSEEN)
-def test_lines_that_may_run_unseen_count_as_run(suite, name):
+def test_lines_that_may_run_unseen_count_as_run(suite: SuiteLab, name: str) -> None:
     suite.shop(tests=UNSEEN[name])
     runner = suite.runner()
     assert told(suite.attempt(runner, "test_it")) == ("scored", 1)
@@ -148,7 +150,7 @@ def test_lines_that_may_run_unseen_count_as_run(suite, name):
     assert told(outcome) == ("scored", 1 if alive else 0)
 
 
-def test_threads_that_are_joined_are_seen(suite):
+def test_threads_that_are_joined_are_seen(suite: SuiteLab) -> None:
     suite.shop(
         tests="""
         import threading
@@ -168,7 +170,7 @@ def test_threads_that_are_joined_are_seen(suite):
     assert told(suite.attempt(runner, "test_it", HALF)) == ("scored", 0)
 
 
-def test_lines_are_complete_although_the_process_ends_without_exit_handlers(suite):
+def test_lines_are_complete_although_the_process_ends_without_exit_handlers(suite: SuiteLab) -> None:
     """Nothing waits for ``atexit``: neither of ours nor of coverage.py."""
     suite.shop(
         tests="""
@@ -184,7 +186,7 @@ def test_lines_are_complete_although_the_process_ends_without_exit_handlers(suit
     assert lines(reach_of(suite, "test_it")["files"]["shop/prices.py"]["test"]) == {14, 16, 18}
 
 
-def test_what_another_day_left_says_nothing(suite):
+def test_what_another_day_left_says_nothing(suite: SuiteLab) -> None:
     suite.shop()
     suite.attempt(suite.runner(), "test_total")
     source = (suite.path / "shop/prices.py").read_text()
@@ -196,7 +198,7 @@ def test_what_another_day_left_says_nothing(suite):
     assert told(suite.attempt(suite.runner(), "test_total", HALF)) == ("scored", 1)
 
 
-def test_several_baseline_attempts_count_together(suite):
+def test_several_baseline_attempts_count_together(suite: SuiteLab) -> None:
     """A flaky test may reach what it did not reach the first time."""
     suite.shop(
         tests="""
@@ -222,7 +224,7 @@ def test_several_baseline_attempts_count_together(suite):
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", '{"metricbench": 2}', '{"metricbench": 1, "key": "k", "files": {"a": {"digest": "d"}}}']
 )
-def test_a_damaged_file_is_as_none(suite, text):
+def test_a_damaged_file_is_as_none(suite: SuiteLab, text: str) -> None:
     suite.shop()
     runner = suite.runner()
     suite.attempt(runner, "test_total")
@@ -233,7 +235,7 @@ def test_a_damaged_file_is_as_none(suite, text):
     assert told(suite.attempt(runner, "test_total", HALF)) == ("scored", 1)
 
 
-def test_the_first_kill_is_enough(suite):
+def test_the_first_kill_is_enough(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner(kill="first", exhaustive=True)
     for name in ("test_total", "test_discount", "test_no_discount"):
@@ -246,7 +248,7 @@ def test_the_first_kill_is_enough(suite):
     assert told(suite.attempt(runner, "test_total", MINUS, variant="minus")) == ("scored", 0)
 
 
-def test_a_test_that_fails_for_the_baseline_kills_nothing(suite):
+def test_a_test_that_fails_for_the_baseline_kills_nothing(suite: SuiteLab) -> None:
     suite.shop(tests="from shop import total\n\n\ndef test_total():\n    assert total([1]) == 2\n")
     runner = suite.runner(kill="first", exhaustive=True)
     suite.attempt(runner, "test_total")
@@ -255,7 +257,7 @@ def test_a_test_that_fails_for_the_baseline_kills_nothing(suite):
 
 
 @pytest.mark.slow
-def test_a_slow_mutant_has_ten_times_as_long_and_some_seconds(suite):
+def test_a_slow_mutant_has_ten_times_as_long_and_some_seconds(suite: SuiteLab) -> None:
     suite.shop(tests="import time\nfrom shop import total\n\n\ndef test_it():\n    total([1])\n    time.sleep(0.2)\n")
     runner = suite.runner(timeout=7)
     suite.attempt(runner, "test_it")

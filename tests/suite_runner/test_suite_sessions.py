@@ -5,13 +5,13 @@ import shutil
 from typing import Any, Final
 
 import pytest
-from suite_lab import PRICES, TESTS, diff
 
 # Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.opening
-import pytest_metricbench.runners.suite
-import pytest_metricbench.scheduling
-import pytest_metricbench.session  # noqa: F401
+import pytest_metricbench.pytest_side.opening
+import pytest_metricbench.pytest_side.scheduling
+import pytest_metricbench.pytest_side.session
+import pytest_metricbench.runners.suite  # noqa: F401
+from tests.suite_runner.suite_lab import PRICES, TESTS, diff
 
 EXPERIMENT: Final = """\
 metricbench: 1
@@ -67,7 +67,7 @@ def session(pytester: pytest.Pytester, unasked: None) -> Session:
     return Session(pytester)
 
 
-def test_from_nothing_to_reuse(session):
+def test_from_nothing_to_reuse(session: Session) -> None:
     result = session.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*mutation score  1 of 1 valid mutant killed*", "note: wrote *experiment.lock.yml*"])
@@ -77,7 +77,7 @@ def test_from_nothing_to_reuse(session):
     assert not list(session.path.glob("**/__pycache__/*prices*"))
 
 
-def test_a_changed_test_runs_again_and_a_new_one_asks_for_the_lock(session):
+def test_a_changed_test_runs_again_and_a_new_one_asks_for_the_lock(session: Session) -> None:
     session.run()
     session.write("tests/test_prices.py", TESTS.replace("total([1, 2, 3]) == 6", "total([1, 2]) == 3"))
     assert ran(session.run()) == USUAL
@@ -92,7 +92,7 @@ def test_a_changed_test_runs_again_and_a_new_one_asks_for_the_lock(session):
     assert ran(session.run()) == "10 attempts: 5 passed, 1 missed, 4 not reached (8 reused)"
 
 
-def test_a_changed_helper_and_a_changed_source_run_all_again(session):
+def test_a_changed_helper_and_a_changed_source_run_all_again(session: Session) -> None:
     session.run()
     session.write("tests/helper.py", "X = 1\n")
     assert ran(session.run()) == USUAL
@@ -100,7 +100,7 @@ def test_a_changed_helper_and_a_changed_source_run_all_again(session):
     assert ran(session.run()) == USUAL
 
 
-def test_a_suite_whose_baseline_fails(session):
+def test_a_suite_whose_baseline_fails(session: Session) -> None:
     session.write("tests/test_prices.py", "from shop import total\n\n\ndef test_total():\n    assert total([1]) == 2\n")
     result = session.run()
     assert result.ret == 1
@@ -108,7 +108,7 @@ def test_a_suite_whose_baseline_fails(session):
     assert session.case()["variants"]["baseline"]["verdicts"]["failed"] == 1
 
 
-def test_a_patch_that_does_not_apply_stops_the_collection(session):
+def test_a_patch_that_does_not_apply_stops_the_collection(session: Session) -> None:
     session.write("mutants/minus.patch", MINUS.replace("@@ -9 +9 @@", "@@ -8 +8 @@"))
     result = session.run()
     assert result.ret == 4
@@ -128,7 +128,7 @@ def test_a_patch_that_does_not_apply_stops_the_collection(session):
         (
             "tasks: {collect: tests}",
             'tasks: [{id: t, params: {nodeid: "tests/test_prices.py::test_totl"}}]',
-            "*tests/test_prices.py has no test test_totl; did you mean test_total?*",
+            "*tests/test_prices.py has no test test_totl; did you mean 'test_total'?*",
         ),
         (
             "tasks: {collect: tests}",
@@ -141,7 +141,7 @@ def test_a_patch_that_does_not_apply_stops_the_collection(session):
         ("source: [shop]", "source: [math]", "*'math' is compiled or built in*a mutant needs a module with Python*"),
     ],
 )
-def test_mistakes_are_told_when_the_file_is_collected(session, old, new, said):
+def test_mistakes_are_told_when_the_file_is_collected(session: Session, old: str, new: str, said: str) -> None:
     session.write("experiment.yml", EXPERIMENT.replace(old, new))
     result = session.run()
     assert result.ret == 4
@@ -149,14 +149,14 @@ def test_mistakes_are_told_when_the_file_is_collected(session, old, new, said):
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
-def test_a_package_that_cannot_be_imported_is_told_when_its_tests_are_collected(session):
+def test_a_package_that_cannot_be_imported_is_told_when_its_tests_are_collected(session: Session) -> None:
     session.write("shop/__init__.py", "import nothing_of_this_name\n")
     result = session.run()
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*tasks: collecting *tests fails: *No module named 'nothing_of_this_name'*"])
 
 
-def test_a_store_is_analysed_without_the_project(session, tmp_path_factory):
+def test_a_store_is_analysed_without_the_project(session: Session, tmp_path_factory: pytest.TempPathFactory) -> None:
     session.run()
     copy = tmp_path_factory.mktemp("copy")
     for name in ("experiment.yml", "experiment.lock.yml"):
@@ -169,7 +169,7 @@ def test_a_store_is_analysed_without_the_project(session, tmp_path_factory):
     assert json.loads((copy / ".metricbench/shop/summary.json").read_text())["cases"]["shop"]["kills"] == before
 
 
-def test_only_the_first_kill(session):
+def test_only_the_first_kill(session: Session) -> None:
     session.write("experiment.yml", EXPERIMENT.replace("kind: suite,", "kind: suite, kill: first, exhaustive: true,"))
     result = session.run()
     assert result.ret == 0

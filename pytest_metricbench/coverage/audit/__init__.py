@@ -1,0 +1,1 @@
+"""The ``audit`` coverage system: the deterministic part of the Eval Author audit."""

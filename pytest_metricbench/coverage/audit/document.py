@@ -11,11 +11,12 @@ from typing import Any, Final
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.coverage.audit.forms import EVIDENCE_FORMS, ITEM_FORMS, ItemKind, TopForm
 from pytest_metricbench.definition.documents import Document, Place
-from pytest_metricbench.definition.problems import Problem, ProblemList, did_you_mean, joined
+from pytest_metricbench.definition.problems import Problem, ProblemList
 from pytest_metricbench.definition.source import document_from, file_content
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
 from pytest_metricbench.digests import digest_file
+from pytest_metricbench.messages import did_you_mean, joined
 
 BEGIN: Final = "<!-- BEGIN:nemo-eval-author-audit:v1 -->"
 END: Final = "<!-- END:nemo-eval-author-audit:v1 -->"

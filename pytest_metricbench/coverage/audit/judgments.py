@@ -14,6 +14,7 @@ from pytest_metricbench.coverage.audit.forms import Digest, JudgedKind, Text
 from pytest_metricbench.definition.fields import annotation_at, known_keys
 from pytest_metricbench.definition.problems import key_text, shortened
 from pytest_metricbench.definition.wording import in_words
+from pytest_metricbench.messages import and_more
 
 FILE_LIMIT: Final = 16 << 20
 """Bytes of the largest file of judgments that is read."""
@@ -192,8 +193,7 @@ def _validated(
     else:
         words = in_words(first, annotation_at(form, first["loc"]), None)
         said = f"{words.message}; {words.remedy}" if words.remedy else words.message
-    more = f" (and {len(details) - 1} more problems in this file)" if len(details) > 1 else ""
-    raise JudgmentError(f"{name}: {where or last}: {said}{more}")
+    raise JudgmentError(f"{name}: {where or last}: {said}{and_more(len(details) - 1, 'problem')}")
 
 
 def _check_target(where: str, kind: JudgedItem, entry: _Judgment, audit: Audit) -> None:

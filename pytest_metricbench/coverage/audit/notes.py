@@ -13,6 +13,7 @@ from pytest_metricbench.atif.trace import Trace
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.coverage.audit.document import Audit, Item
 from pytest_metricbench.coverage.audit.measurement import METHODS, Measurement, report
+from pytest_metricbench.messages import and_more
 from pytest_metricbench.plain_files import replace_file
 
 REPORT_FILE: Final = "report.json"
@@ -44,7 +45,7 @@ def unjudged(audit: Audit, findings: Iterable[Finding]) -> str | None:
                 first = (
                     f"{what}: not judged for the trace {found.trace_sha256} (task {found.task}, attempt {found.run})"
                 )
-    return None if not count else first + (f", and {count - 1} more judgments are missing" if count > 1 else "")
+    return None if not count else first + and_more(count - 1, "missing judgment")
 
 
 def uncovered_items(items: Sequence[Item], findings: Sequence[Finding]) -> dict[str, Json]:

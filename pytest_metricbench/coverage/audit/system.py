@@ -30,6 +30,7 @@ from pytest_metricbench.coverage.audit.notes import (
 )
 from pytest_metricbench.coverage.traces import Traces, is_trace, without_trace
 from pytest_metricbench.definition.experiment import POOL
+from pytest_metricbench.messages import and_more
 from pytest_metricbench.named_files import NamedFile
 
 Scope: TypeAlias = Literal["overall", "tool", "capability", "failure_case"]
@@ -167,9 +168,8 @@ def _without(request: CoverageRequest, untraced: set[str]) -> str:
     if empty:
         return without_trace(empty)
     task, *others = sorted(untraced)
-    more = f" (and {len(others)} more tasks)" if others else ""
     why = f"what its attempts left when they died is no whole {TRACE_NAME}"
-    return f"task {task} left no trace that can be measured: {why}{more}"
+    return f"task {task} left no trace that can be measured: {why}{and_more(len(others), 'task')}"
 
 
 def _findings(

@@ -10,8 +10,8 @@ import yaml
 from pydantic import AfterValidator, GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from pytest_metricbench.argv import PYTHON
 from pytest_metricbench.named_files import NamedFile
-from pytest_metricbench.processes import PYTHON
 
 Method: TypeAlias = Literal["tool_calls", "capabilities", "failure_cases"]
 Kind: TypeAlias = Literal["tool", "capability", "failure_case"]

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
+from pytest_metricbench.argv import Argv
 from pytest_metricbench.atif.trace import TRACE_NAME
 from pytest_metricbench.bases import CoverageSystem, Role
 from pytest_metricbench.contracts import CoverageError, CoverageRequest, Json, Score, Seconds
@@ -52,8 +53,9 @@ from pytest_metricbench.coverage.eval_author.report import (
 from pytest_metricbench.coverage.eval_author.steps import Output, ScriptError, Steps
 from pytest_metricbench.coverage.traces import without_trace
 from pytest_metricbench.digests import digest_value
+from pytest_metricbench.messages import and_more
 from pytest_metricbench.named_files import NamedFile
-from pytest_metricbench.processes import Argv, MissingVariableError, clean_environment
+from pytest_metricbench.processes import MissingVariableError, clean_environment
 
 _FLAGS: dict[Method, str] = {
     "capabilities": "--capability-judgments",
@@ -141,9 +143,8 @@ class EvalAuthorCoverage(CoverageSystem):
         measurements = {task: work.measure_all(found) for task, found in runs.items()}
         broken = [task for task, found in measurements.items() if not found]
         if broken:
-            more = f" (and {len(broken) - 1} more tasks)" if len(broken) > 1 else ""
-            why = f"what its attempts left when they died is no whole {TRACE_NAME}"
-            return Score(None, f"task {broken[0]} left no trace that can be measured: {why}{more}")
+            why = f"what its attempts left when they died is no whole {TRACE_NAME}{and_more(len(broken) - 1, 'task')}"
+            return Score(None, f"task {broken[0]} left no trace that can be measured: {why}")
         return work.add_up(request.tasks, [entry for found in measurements.values() for entry in found])
 
 

@@ -1,0 +1,1 @@
+"""Rollouts of NeMo Gym, read as attempts."""

@@ -12,7 +12,6 @@ from typing import Final
 
 from pytest_metricbench.contracts import OutputKind
 from pytest_metricbench.definition.experiment import Note
-from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.interop.counted_notes import counted_note, counted_notes
 from pytest_metricbench.interop.gym.failures import FAILURE_CLASSES, UNKNOWN
@@ -27,6 +26,7 @@ from pytest_metricbench.interop.recordings import (
     Recordings,
     not_recorded,
 )
+from pytest_metricbench.messages import nearest
 
 VARIANTS: Final = ("agent", "folder", "file")
 """How variants may be told apart: by ``agent_ref.name``, or by where the rollouts file stands or what it is called."""

@@ -1,0 +1,1 @@
+"""Jobs of Harbor, read as attempts and counted as Harbor counts them."""

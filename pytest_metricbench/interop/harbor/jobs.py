@@ -12,7 +12,6 @@ from typing import Final
 
 from pytest_metricbench.contracts import Json, OutputKind
 from pytest_metricbench.definition.experiment import Note
-from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.interop.harbor.exceptions import RULES
 from pytest_metricbench.interop.harbor.folders import RESULT, read_folder
 from pytest_metricbench.interop.harbor.notes import (
@@ -35,6 +34,7 @@ from pytest_metricbench.interop.recordings import (
     Recordings,
     not_recorded,
 )
+from pytest_metricbench.messages import did_you_mean
 
 EVIDENCE: Final = (
     "agent/trajectory.json",
@@ -103,9 +103,9 @@ def _check_outcomes(recordings: Sequence[Recording], options: ReadOptions) -> No
     raised = {recording.outcome.error.type for recording in recordings if recording.outcome.error is not None}
     for name in options.outcomes:
         if name not in RULES and name not in raised:
-            near = nearest(name, {*RULES, *raised})
-            hint = f"did you mean {near}?" if near else f"the types here are {', '.join(sorted(raised)) or 'none'}"
-            raise RecordingError(f"runner.outcomes: no attempt has an error of the type {name!r}", hint)
+            here = f"the types here are {', '.join(sorted(raised)) or 'none'}"
+            remedy = did_you_mean(name, {*RULES, *raised}) or here
+            raise RecordingError(f"runner.outcomes: no attempt has an error of the type {name!r}", remedy)
 
 
 # ---------------------------------------------------------------- variants and tasks

@@ -1,0 +1,1 @@
+"""Bundles of the NeMo evaluator, read as attempts and written."""

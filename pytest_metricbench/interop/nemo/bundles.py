@@ -13,7 +13,6 @@ from typing import Final
 
 from pytest_metricbench.contracts import OutputKind
 from pytest_metricbench.definition.experiment import Note
-from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.definition.scoring import fits_kind
 from pytest_metricbench.digests import digest_stream
 from pytest_metricbench.interop.counted_notes import counted_note
@@ -33,6 +32,7 @@ from pytest_metricbench.interop.recordings import (
     Recordings,
     not_recorded,
 )
+from pytest_metricbench.messages import did_you_mean
 from pytest_metricbench.plain_files import open_regular
 from pytest_metricbench.score_values import ScoreValue
 
@@ -116,9 +116,8 @@ class _Reading:
         known = {*RULES, *INFRASTRUCTURE, *self._raised}
         for name in self.options.outcomes:
             if name not in known:
-                near = nearest(name, known)
-                hint = f"did you mean {near}?" if near else f"the types here are {listed(self._raised) or 'none'}"
-                raise RecordingError(f"runner.outcomes: no attempt has an error of the type {name!r}", hint)
+                remedy = did_you_mean(name, known) or f"the types here are {listed(self._raised) or 'none'}"
+                raise RecordingError(f"runner.outcomes: no attempt has an error of the type {name!r}", remedy)
 
     def recorded_tasks(self) -> dict[str, RecordedTask]:
         """What is known of the tasks, in order of appearance."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 from pytest_metricbench.answers import plain_text, read_json_file
 from pytest_metricbench.contracts import AttemptKey, AttemptRecord, ContractError
 from pytest_metricbench.definition.experiment import Case, Experiment, Variant
-from pytest_metricbench.definition.output_kinds import output_kinds
+from pytest_metricbench.definition.scoring import output_kinds
 from pytest_metricbench.digests import digest_value
 from pytest_metricbench.interop.nemo.files import METADATA, RUN, SCORES, SUMMARY, TASKS, TRIALS
 from pytest_metricbench.interop.nemo.summary import Counted, bundle_summary

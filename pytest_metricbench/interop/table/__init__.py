@@ -1,0 +1,1 @@
+"""Tables of results, CSV and JSONL, read as attempts."""

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from pytest_metricbench.contracts import OutputKind
-from pytest_metricbench.definition.ids import nearest
 from pytest_metricbench.interop.recordings import RecordingError
 from pytest_metricbench.interop.table.rows import Table
+from pytest_metricbench.messages import did_you_mean, joined
 
 DEFAULTS: Final[Mapping[str, str]] = {"case": "case", "variant": "variant", "task": "task", "trial": "trial_id"}
 """What a column is looked for under when the experiment does not name it."""
@@ -168,7 +168,5 @@ def _check(column: str, key: str, table: Table, name: str) -> None:
 
 def no_column(column: str, key: str, there: Sequence[str]) -> str:
     """What to do about a column that is not there."""
-    meant = nearest(column, there)
     shown = ", ".join(repr(name) for name in there[:_SHOWN]) + (", ..." if len(there) > _SHOWN else "")
-    hint = f"did you mean {meant!r}? " if meant is not None else ""
-    return f"{hint}{key} says which column it is; there are {shown}"
+    return joined(did_you_mean(column, there), f"{key} says which column it is; there are {shown}")

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pytest_metricbench.contracts import AttemptError, Outcome
 from pytest_metricbench.definition.experiment import Note
-from pytest_metricbench.definition.ids import derive_id, nearest
+from pytest_metricbench.definition.ids import derive_id
 from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.interop.counted_notes import counted_note, counted_notes
 from pytest_metricbench.interop.recordings import (
@@ -28,6 +28,7 @@ from pytest_metricbench.interop.recordings import (
 from pytest_metricbench.interop.table.cells import Nothing, ScoreCells, name_in, named_text, words_in
 from pytest_metricbench.interop.table.columns import Columns, FileColumns, no_column, read_columns
 from pytest_metricbench.interop.table.rows import Table, TableRow, large_cells
+from pytest_metricbench.messages import nearest
 from pytest_metricbench.score_values import ScoreValue
 
 REPEATED: Final = "row{s} with the name of an earlier attempt of the file: counted as further attempts"

@@ -1,0 +1,1 @@
+"""The ``harbor`` runner: a Harbor trial an attempt."""

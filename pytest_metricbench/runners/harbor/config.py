@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from pytest_metricbench.contracts import AttemptRequest, Json
 from pytest_metricbench.digests import PREFIX
 from pytest_metricbench.interop.harbor.exceptions import RULES
+from pytest_metricbench.messages import did_you_mean
 from pytest_metricbench.runners.harbor.modules import is_import_path
 from pytest_metricbench.runners.harbor.variants import PROMPT_TEMPLATE, is_remote, read_servers
 
@@ -86,16 +87,11 @@ def known_types(outcomes: dict[str, OutcomeName]) -> dict[str, OutcomeName]:
     Raises:
         PydanticCustomError: one is all but the name of a type in the table, and would change nothing without a word.
     """
-    from pytest_metricbench.definition.ids import nearest
-
     for name in outcomes:
-        near = None if name in RULES else nearest(name, RULES, cutoff=_A_SLIP)
-        if near is not None:
-            raise PydanticCustomError(
-                "harbor",
-                "no exception of Harbor's is called {name}; did you mean {near}?",
-                {"name": repr(name), "near": near},
-            )
+        meant = "" if name in RULES else did_you_mean(name, RULES, cutoff=_A_SLIP)
+        if meant:
+            message = "no exception of Harbor's is called {name}; {meant}"
+            raise PydanticCustomError("harbor", message, {"name": repr(name), "meant": meant})
     return outcomes
 
 

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic_core import PydanticCustomError
 
 from pytest_metricbench.contracts import Json
+from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.plain_files import open_regular
 from pytest_metricbench.runners.harbor.modules import KwargsCheck, check_kwargs, code_files, is_import_path
 from pytest_metricbench.runners.harbor.tasks import folder_files, located
@@ -224,12 +225,8 @@ def _agent(params: Mapping[str, Json]) -> str:
 def _refuse_kwargs(agent: str, found: KwargsCheck) -> None:
     if not found.refused:
         return
-    from pytest_metricbench.definition.ids import nearest
-
     names = ", ".join(repr(name) for name in found.refused)
-    near = nearest(found.refused[0], found.known)
-    hint = f"did you mean {near!r}? " if near else ""
     raise SourceError(
         f"{agent} takes no kwarg {names}: Harbor would refuse it",
-        f"{hint}it takes {', '.join(found.known) or 'none'}",
+        joined(did_you_mean(found.refused[0], found.known), f"it takes {', '.join(found.known) or 'none'}"),
     )

@@ -1,0 +1,1 @@
+"""The ``helix`` runner: a job of a NeMo Helix server an attempt."""

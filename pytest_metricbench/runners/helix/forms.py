@@ -10,10 +10,10 @@ from typing import Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
+from pytest_metricbench.argv import PYTHON, Argv
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.named_files import NamedFile
 from pytest_metricbench.plain_files import open_regular
-from pytest_metricbench.processes import PYTHON, Argv
 from pytest_metricbench.runners.helix.client import HelixError
 
 FILES_LIMIT: Final = 512 << 10

@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from pytest_metricbench.answers import plain_text, read_scores
+from pytest_metricbench.argv import Argv
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.contracts import RESPONSE_FILE, TIME_OUT, AttemptRequest, ContractError, Json, Outcome, Seconds
 from pytest_metricbench.digests import PREFIX, digest_value
 from pytest_metricbench.named_files import NamedFile
-from pytest_metricbench.processes import Argv, env_problem, log_tail
+from pytest_metricbench.processes import env_problem, log_tail
 from pytest_metricbench.runners.command import CommandRunner
 from pytest_metricbench.runners.helix.client import HelixClient, HelixError
 from pytest_metricbench.runners.helix.forms import Executor, JobArgv, as_sent, check_sent, problem, sent_files

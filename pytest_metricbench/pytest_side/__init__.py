@@ -1,0 +1,1 @@
+"""What pytest sees of experiments: collectors, items, the order, the session. Imported only where one is there."""

@@ -1,0 +1,1 @@
+"""Tests of the package, a folder for each of its parts; what they share is imported by its whole name."""
