@@ -11,6 +11,8 @@ from typing import Any, Final
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from pytest_metricbench.plain_files import strays
+
 PYTHON: Final = "{python}"
 """Stands for the running interpreter in an argv; digests use it as written."""
 
@@ -24,7 +26,9 @@ class Argv:
     """
 
     written: tuple[str, ...]
+    """The arguments as the YAML has them: what digests are made of."""
     resolved: tuple[str, ...]
+    """The arguments as they are run, ``{python}`` and names of files replaced."""
     files: tuple[tuple[str, Path], ...] = ()
     """(as written, where it is) of each argument that names a file beside the YAML."""
 
@@ -136,6 +140,20 @@ def _named_file(argument: str, folder: Path | None) -> Path | None:
     Raises:
         PydanticCustomError: it names a file outside the experiment's folder.
     """
+    path = file_beside(argument, folder)
+    if path is None or folder is None:
+        return None
+    if strays(argument, path, folder):
+        raise PydanticCustomError(
+            "argv_outside",
+            "{argument} leaves the experiment's folder; copy the file into it, or name it absolutely",
+            {"argument": repr(argument)},
+        )
+    return path
+
+
+def file_beside(argument: str, folder: Path | None) -> Path | None:
+    """The file that an argument names relative to a folder, wherever it leads; None where it names none."""
     if folder is None or os.path.isabs(argument) or argument.startswith("-") or len(argument) > 1024:
         return None
     path = folder / argument
@@ -144,10 +162,4 @@ def _named_file(argument: str, folder: Path | None) -> Path | None:
             return None
     except OSError:
         return None
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise PydanticCustomError(
-            "argv_outside",
-            "{argument} leaves the experiment's folder; copy the file into it, or name it absolutely",
-            {"argument": repr(argument)},
-        )
     return path.absolute()  # not normalised: behind a link ".." is not what its text says

@@ -35,6 +35,7 @@ class Runner(BaseModel, ABC):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: str
+    """The name that the experiment's ``runner: {kind: ...}`` picks it by."""
 
     makes_workspace: ClassVar[bool] = False
     """True where the runner makes its workspace itself, when it needs one."""
@@ -163,6 +164,7 @@ class CoverageSystem(BaseModel, ABC):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: str
+    """The name that ``kind`` of an entry of ``coverage`` picks it by."""
 
     concurrent: ClassVar[bool] = False
     """True where several requests may be measured at a time, in threads."""

@@ -34,6 +34,12 @@ AttemptKey: TypeAlias = tuple[str, str, str, int]
 CoverageKey: TypeAlias = tuple[str, str, str]
 """Case, coverage system, subset (or ``pool``)."""
 
+
+def attempt_name(key: AttemptKey) -> str:
+    """An attempt as its node id names it below the file: ``refunds::baseline::late[1]``."""
+    return f"{'::'.join(key[:3])}[{key[3]}]"
+
+
 REQUEST_FILE: Final = "request.json"
 RESPONSE_FILE: Final = "response.json"
 OUTPUT_FILE: Final = "output.json"
@@ -78,9 +84,13 @@ class AttemptRequest:
     """One attempt to make: what ``request.json`` holds for a command, and what a Python agent is given."""
 
     experiment: str
+    """The experiment's name."""
     case: CaseRef
+    """The case, without its description: an agent is not told what it is measured for."""
     variant: VariantRef
+    """The variant, with its params."""
     task: TaskRef
+    """The task, with its params."""
     attempt: int
     """The slot, from 1. It names the attempt and gives it a seed; attempts have no order."""
     seed: int
@@ -121,8 +131,11 @@ class AttemptError:
     """Why an attempt is not scored: the kind of error, its message, and the phase it happened in."""
 
     type: str
+    """The name of an exception, or of ours: ``TimeOut``, ``AgentFailed``, ``WorkerCrashed``."""
     message: str
+    """What happened, for a reader; it may have several lines."""
     phase: Phase
+    """What was under way: ``setup``, ``agent``, ``verifier``, or ``contract`` for an answer of the wrong form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +150,11 @@ class Outcome:
     """
 
     kind: OutcomeKind
+    """What became of it."""
     scores: Mapping[str, ScoreValue] = field(default_factory=dict)
+    """Name -> number, boolean or label, as the verifier gave them; empty unless scored. A null score means died."""
     error: AttemptError | None = None
+    """Why it is not scored, or what went wrong although it is."""
     time_limit: float | None = None
     """The limit in seconds that ended the agent, when it died of a time-out."""
     trial_name: str | None = None
@@ -223,19 +239,29 @@ class AttemptRecord:
     """
 
     case: PathPart
+    """The case's id."""
     variant: PathPart
+    """The variant's id: ``baseline``, a mutant's, or ``control-<n>``."""
     task: PathPart
+    """The task's id."""
     attempt: Annotated[int, Field(ge=1)]
+    """The slot, from 1."""
     trial_id: PathPart
+    """Unique over all runs; it stays when the attempt is scored again."""
     outcome: OutcomeKind
+    """What became of it, as :class:`Outcome` has it."""
     scores: Annotated[dict[str, ScoreValue], BeforeValidator(_read_scores)]
     """As the verifier gave them; empty unless scored, or unmeasured only since the primary score is not among them."""
     error: AttemptError | None
+    """Why it is not scored, or what went wrong although it is."""
     time_limit: float | None
+    """The limit in seconds that ended the agent; None unless it died of a time-out."""
     fingerprint: str
+    """Digest of everything the agent's work depends on."""
     verifier: str
     """Digest of the verifier's part of the runner."""
     seed: int
+    """The seed that its request carried."""
     started: str
     """UTC, ISO 8601."""
     duration: float
@@ -243,6 +269,7 @@ class AttemptRecord:
     files: dict[str, str]
     """Path below the attempt's workspace -> digest, for every regular file it left."""
     supersedes: str | None
+    """The trial id of the record that counted before; None for the first."""
     folder: PathPart | None = None
     """Name of its workspace, where that is not the trial id: after it was scored again."""
     trial_name: str | None = None
@@ -267,7 +294,9 @@ class Goals:
     """What a coverage system counts: the whole universe, and which goals each task of the subset covers."""
 
     universe: tuple[str, ...]
+    """Everything that could be covered: ids of tools, lines or items, each once."""
     by_task: Mapping[str, tuple[str, ...]]
+    """Task of the subset -> which of the universe it covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +304,11 @@ class Score:
     """A coverage score in [0, 1], or None with the reason why there is none; and the goals behind it, if known."""
 
     value: float | None
+    """The share that is covered, in [0, 1]; None is a result too, with its reason."""
     reason: str | None = None
+    """Why there is no value; None where there is one."""
     goals: Goals | None = None
+    """What was counted; without them there is no permutation test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,10 +333,15 @@ class CoverageRequest:
     """One coverage score to compute: a subset of a case's tasks and the evidence of their baseline attempts."""
 
     case: CaseRef
+    """The case, with its description."""
     subset: str
+    """The subset's id, or ``pool`` for all tasks of the case."""
     tasks: tuple[str, ...]
+    """The ids of the subset's tasks."""
     system: str
+    """The id of the entry of ``coverage``."""
     settings: Mapping[str, Json]
+    """What that entry says, as far as the system hands it on."""
     files: Mapping[str, tuple[EvidenceFile, ...]]
     """Task id -> its evidence, for every task of the subset; a task may have left none."""
 
@@ -343,18 +380,31 @@ class CoverageRecord:
     """What is kept of one coverage request: a line of ``coverage.jsonl``. ``failed`` has an error, never a score."""
 
     case: PathPart
+    """The case's id."""
     system: PathPart
+    """The id of the entry of ``coverage``."""
     subset: PathPart
+    """The subset's id, or ``pool``."""
     outcome: Literal["measured", "failed"]
+    """``measured``, with a value or the reason why there is none; or ``failed``."""
     value: Annotated[float, Field(ge=0, le=1)] | None
+    """The score in [0, 1]; None where there is none, and when it failed."""
     reason: str | None
+    """Why a measured request has no value."""
     goals: Goals | None
+    """What was counted, where the system gave it."""
     error: str | None
+    """What went wrong, when it failed."""
     request_digest: str
+    """Digest of the request, with the digests of its evidence."""
     settings_digest: str
+    """Digest of the system's settings."""
     started: str
+    """UTC, ISO 8601."""
     duration: float
+    """Seconds."""
     files: dict[str, str]
+    """Path below the request's folder -> digest, for every regular file in it."""
 
     @property
     def key(self) -> CoverageKey:

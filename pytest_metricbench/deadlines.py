@@ -10,7 +10,8 @@ import ctypes
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, TypeVar
 
@@ -43,6 +44,34 @@ def call_within(seconds: float | None, function: Callable[..., T], *arguments: A
         return function(*arguments)
     seconds = threading.TIMEOUT_MAX if seconds is None else min(seconds, threading.TIMEOUT_MAX)
     return (_interruptible if in_main else _abandonable)(seconds, function, arguments)
+
+
+@contextmanager
+def interrupted_after(cpu: float) -> Iterator[None]:
+    """Interrupt what is done inside once this process has used so many seconds of CPU time, as Ctrl-C would.
+
+    CPU time, since a busy machine makes nothing long. Only in the main thread; in another one there is no limit.
+
+    Raises:
+        KeyboardInterrupt: it took longer.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    running = True
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if running:
+            raise KeyboardInterrupt(f"it took longer than {cpu:g} s of CPU time")
+
+    previous = signal.signal(signal.SIGPROF, interrupt)
+    signal.setitimer(signal.ITIMER_PROF, cpu, _REPEAT)
+    try:
+        yield
+    finally:
+        running = False  # a plain store, as below: what follows is done whole
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL if previous is None else previous)
 
 
 def call_and_await(function: Callable[..., Any], *arguments: Any) -> Any:

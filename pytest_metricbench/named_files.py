@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from pytest_metricbench.plain_files import strays
+
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
@@ -33,17 +35,18 @@ def _checked_file(written: str, info: ValidationInfo) -> NamedFile:
     context: dict[str, Any] = info.context or {}
     folder: Path = context.get("folder") or Path()
     path = Path(os.path.abspath(folder / written)) if "\0" not in written else folder
-    problem = _problem(written, path, folder)
+    problem = problem_of(written, path, folder)
     if problem is not None and not (context.get("cached_only") and not os.path.lexists(path)):
         raise PydanticCustomError("named_file", "{file} {problem}", {"file": repr(written), "problem": problem})
     return NamedFile(written, path)
 
 
-def _problem(written: str, path: Path, folder: Path) -> str | None:
+def problem_of(written: str, path: Path, folder: Path) -> str | None:
+    """Why a name that is relative to the experiment's folder, or absolute, is of no file; None where it is of one."""
     if "\0" in written:
         return "has a null character, which no name can hold"
     try:
-        if not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve()):
+        if strays(written, path, folder):
             return "leaves the experiment's folder; copy the file into it, or name it absolutely"
         if not os.path.lexists(path):
             return f"does not exist; it is looked for in {path.parent}"

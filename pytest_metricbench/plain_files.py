@@ -11,6 +11,22 @@ from pathlib import Path
 from typing import BinaryIO
 
 
+def strays(written: str, path: Path, folder: Path) -> bool:
+    """Whether a name that stands relative to a folder leads out of it, by ``..`` or a link.
+
+    An absolute name never strays: it says itself where it leads.
+
+    Args:
+        written: the name.
+        path: where it leads from the folder.
+        folder: what it is relative to.
+
+    Raises:
+        OSError: links go round in a circle.
+    """
+    return not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve())
+
+
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a regular file for reading.
 

@@ -31,7 +31,9 @@ class Target:
     """A Python function from an experiment: ``package.module:function``, the experiment's folder first on the path."""
 
     written: str
+    """``package.module:function``, as the YAML has it."""
     folder: Path | None = None
+    """The experiment's, first on the path while the module is imported; None: the path as it is."""
     file: Path | None = None
     """The module's source; None for a built-in or compiled module."""
 

@@ -4,6 +4,7 @@ import os
 import pkgutil
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -51,9 +52,14 @@ if find_spec("xdist") is None:  # one of the combinations of .ci/matrix: the plu
     def without_xdist(monkeypatch: pytest.MonkeyPatch) -> None:
         """Skip a test where it asks for workers."""
         for name in ("runpytest_inprocess", "runpytest_subprocess", "runpytest"):
-            run = getattr(pytest.Pytester, name)
+            run: Callable[..., pytest.RunResult] = getattr(pytest.Pytester, name)
 
-            def asked(self: pytest.Pytester, *args: object, run: object = run, **kwargs: object) -> pytest.RunResult:
+            def asked(
+                self: pytest.Pytester,
+                *args: object,
+                run: Callable[..., pytest.RunResult] = run,
+                **kwargs: object,
+            ) -> pytest.RunResult:
                 if any(
                     str(arg).startswith(("-n", "--dist", "--tx", "--maxprocesses")) or arg == "xdist" for arg in args
                 ):

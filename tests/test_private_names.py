@@ -18,8 +18,8 @@ from _pytest._io import TerminalWriter
 from pytest_metricbench import private_names
 from pytest_metricbench.pytest_side import protocol_choice
 from pytest_metricbench.suite import inside_pytest
+from tests.package_source import MODULES, PACKAGE, tree
 
-PACKAGE = Path(private_names.__file__).parent
 PLACES = (PACKAGE / "private_names.py", PACKAGE / "suite" / "inside_pytest.py")
 
 
@@ -99,35 +99,35 @@ def test_assertionrewritinghook_find_spec() -> None:
 @pytest.mark.parametrize(
     ("mark", "is_idle"),
     [
-        ("skipif(True, reason='no')", True),
-        ("skipif(False, reason='no')", False),
-        ("xfail(reason='known')", True),
-        ("xfail(False, reason='known')", False),
+        (pytest.mark.skipif(True, reason="no"), True),
+        (pytest.mark.skipif(False, reason="no"), False),
+        (pytest.mark.xfail(reason="known"), True),
+        (pytest.mark.xfail(False, reason="known"), False),
     ],
 )
 def test_skipping_evaluate_skip_marks_and_evaluate_xfail_marks(
-    pytester: pytest.Pytester, mark: str, is_idle: bool
+    request: pytest.FixtureRequest, mark: pytest.MarkDecorator, is_idle: bool
 ) -> None:
-    item = pytester.getitem(f"import pytest\n\n@pytest.mark.{mark}\ndef test_func(): pass\n")
+    def marked() -> None:
+        pass
+
+    item = pytest.Function.from_parent(request.node.parent, name="marked", callobj=mark(marked))
     assert inside_pytest.is_marked_idle(item) is is_idle
 
 
 # ---------------------------------------------------------------- where they may stand
 
 
-def foreign_private_names(tree: ast.Module) -> list[str]:
+def foreign_private_names(source: ast.Module) -> list[str]:
     """Private names in a module that are not its own classes': attributes, names in texts, and imports."""
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    own = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_self(node.value)}
-    own |= {
-        part.name if isinstance(part, functions) else part.target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for part in node.body
-        if isinstance(part, functions) or (isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name))
-    }
+    own = {node.attr for node in ast.walk(source) if isinstance(node, ast.Attribute) and _is_self(node.value)}
+    for part in (part for node in ast.walk(source) if isinstance(node, ast.ClassDef) for part in node.body):
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+            own.add(part.name)
+        elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            own.add(part.target.id)
     found = []
-    for node in ast.walk(tree):
+    for node in ast.walk(source):
         if isinstance(node, ast.Attribute) and _is_private(node.attr) and not _is_self(node.value):
             if node.attr not in own and ast.unparse(node.value) not in ("os", "sys"):
                 found.append(ast.unparse(node))
@@ -177,8 +177,8 @@ def test_own_private_names_are_no_others() -> None:
 def test_private_names_stand_in_two_places() -> None:
     found = {
         str(path.relative_to(PACKAGE)): names
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if path not in PLACES and (names := foreign_private_names(ast.parse(path.read_text("utf-8"))))
+        for path in MODULES.values()
+        if path not in PLACES and (names := foreign_private_names(tree(path)))
     }
     assert found == {}
 
@@ -186,11 +186,11 @@ def test_private_names_stand_in_two_places() -> None:
 @pytest.mark.parametrize("path", PLACES, ids=lambda path: path.name)
 def test_each_private_name_is_documented_and_has_its_test(path: Path) -> None:
     """A name that is used in one of the two places stands in a docstring there and in the name of a test here."""
-    tree = ast.parse(path.read_text("utf-8"))
+    source = tree(path)
     tests = [name for name in globals() if name.startswith("test_")]
-    documented = " ".join(ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, _DOCUMENTED))
-    used = {name.rpartition(".")[2] for name in foreign_private_names(tree) if not name.startswith("_pytest")}
-    for node in ast.walk(tree):
+    documented = " ".join(ast.get_docstring(node) or "" for node in ast.walk(source) if isinstance(node, _DOCUMENTED))
+    used = {name.rpartition(".")[2] for name in foreign_private_names(source) if not name.startswith("_pytest")}
+    for node in ast.walk(source):
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("_pytest"):
             used |= {alias.name for alias in node.names}
     assert used

@@ -37,7 +37,8 @@ def random_sets(
     by_task = rng.normal(0, 0.8, tasks) if depth is None else 0.9 * depth + rng.normal(0, 0.4, tasks)
     by_member = rng.normal(0, 1.0, members)
     logit = np.log(rate / (1 - rate)) + by_task[:, None] + by_member[None, :]
-    return rng.random((tasks, members)) < 1 / (1 + np.exp(-logit))
+    chances: np.ndarray = 1 / (1 + np.exp(-logit))
+    return rng.random((tasks, members)) < chances
 
 
 def overlapping_subsets(rng: np.random.Generator, tasks: int, sizes: Sequence[int], count: int) -> np.ndarray:

@@ -8,7 +8,7 @@ a case one of its tasks.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from pytest_metricbench.analysis.comparing_models import PairedDifference
 from pytest_metricbench.analysis.figures import DECIMALS, Interval
@@ -17,8 +17,6 @@ from pytest_metricbench.messages import counted
 
 Tally = tuple[int, int]
 """Entries and passes of a task."""
-
-_CONFIDENCE: Final = 0.95
 
 
 def clustered_se(differences: Sequence[float], clusters: Sequence[str]) -> float | None:
@@ -113,9 +111,9 @@ def _interval(
     return (round(max(-1.0, value - reach), DECIMALS), round(min(1.0, value + reach), DECIMALS)), None
 
 
-def student_quantile(df: int, confidence: float = _CONFIDENCE) -> float:
-    """The two-sided quantile of Student's t."""
+def student_quantile(df: int) -> float:
+    """How many standard errors a two-sided 95 % interval by Student's t with ``df`` degrees of freedom reaches."""
     from scipy.special import stdtrit  # costs a run that compares nothing 0.1 s
 
     quantile: Callable[[int, float], float] = stdtrit
-    return float(quantile(df, (1 + confidence) / 2))
+    return float(quantile(df, 0.975))

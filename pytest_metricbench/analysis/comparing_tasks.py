@@ -121,7 +121,7 @@ def _pass_change(then: CaseSummary, now: CaseSummary, variant: str, estimator: E
     return paired_difference(*tallies_of(then, now, variant), estimator, k)
 
 
-def no_difference(reason: str, *, outside: bool | None = None) -> PairedDifference:
+def no_difference(reason: str, *, outside: bool | None) -> PairedDifference:
     """A change that is not known."""
     nothing: Mapping[str, int] = dict.fromkeys(("clusters", "tasks", "left_out", "better", "worse"), 0)
     return PairedDifference(
@@ -131,5 +131,5 @@ def no_difference(reason: str, *, outside: bool | None = None) -> PairedDifferen
         then=None,
         now=None,
         se=None,
-        **nothing,  # type: ignore[arg-type]
+        **nothing,
     )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pytest_metricbench.analysis.arrays import FloatArray, IntArray
 from pytest_metricbench.analysis.correlation import coefficients, levels
+from pytest_metricbench.analysis.intervals import Z
 from pytest_metricbench.analysis.many_coefficients import METHODS
 
 _TABLE_PER_PAIR: Final = 4
@@ -45,15 +46,15 @@ def naive_p(x: FloatArray, y: FloatArray) -> NaiveP:
     )
 
 
-def fisher_z_interval(r: float, pairs: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Fisher's interval of a Pearson correlation of independent pairs (Fisher 1921).
+def fisher_z_interval(r: float, pairs: int) -> tuple[float, float]:
+    """Fisher's 95 % interval of a Pearson correlation of independent pairs (Fisher 1921).
 
     Raises:
         ValueError: fewer than 4 pairs, or a coefficient of 1.
     """
     if pairs < 4 or abs(r) >= 1:
         raise ValueError(f"r = {r} of {pairs} pairs has no interval")
-    reach = _NORMAL.inv_cdf((1 + confidence) / 2) / math.sqrt(pairs - 3)
+    reach = Z / math.sqrt(pairs - 3)
     return math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
 
 
@@ -73,10 +74,9 @@ def redrawn_pairs(x: FloatArray, y: FloatArray, draws: int, seed: int) -> dict[s
     return {method: np.concatenate(parts) for method, parts in found.items()}
 
 
-def percentile_interval(redrawn: FloatArray, confidence: float = 0.95) -> tuple[float, float]:
-    """The middle of the redrawn values, undefined ones left out."""
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(redrawn[~np.isnan(redrawn)], [tail, 1 - tail]).tolist()
+def percentile_interval(redrawn: FloatArray) -> tuple[float, float]:
+    """The middle 95 % of the redrawn values, undefined ones left out."""
+    low, high = np.quantile(redrawn[~np.isnan(redrawn)], [0.025, 0.975]).tolist()
     return low, high
 
 
@@ -89,14 +89,13 @@ class Bca:
     acceleration: float
 
 
-def bca_interval(observed: float, redrawn: FloatArray, jackknife: FloatArray, confidence: float = 0.95) -> Bca | None:
-    """The BCa interval; None where the jackknife is degenerate or every draw is on one side.
+def bca_interval(observed: float, redrawn: FloatArray, jackknife: FloatArray) -> Bca | None:
+    """The 95 % BCa interval; None where the jackknife is degenerate or every draw is on one side.
 
     Args:
         observed: the coefficient.
         redrawn: coefficients of the draws; draws equal to ``observed`` count half on either side.
         jackknife: the coefficient without each pair.
-        confidence: of the interval.
     """
     defined = redrawn[~np.isnan(redrawn)]
     deviations = jackknife.mean() - jackknife
@@ -107,8 +106,8 @@ def bca_interval(observed: float, redrawn: FloatArray, jackknife: FloatArray, co
     bias = _NORMAL.inv_cdf(below)
     acceleration = float((deviations**3).sum()) / (6 * square**1.5)
     ends = []
-    for tail in ((1 - confidence) / 2, (1 + confidence) / 2):
-        z = bias + _NORMAL.inv_cdf(tail)
+    for normal in (-Z, Z):
+        z = bias + normal
         ends.append(_NORMAL.cdf(bias + z / (1 - acceleration * z)))
     low, high = np.quantile(defined, ends).tolist()
     return Bca((low, high), bias, acceleration)

@@ -173,17 +173,23 @@ class Summary(SummaryModel):
     metricbench: Literal[1]
     """The version of this format."""
     experiment: str
+    """The experiment's name."""
     part: Text | None
     """What part of the experiment this run was about; None for the whole."""
     complete: bool
     """Every declared attempt has an entry for the primary score and no coverage request failed or is absent."""
     counts: Counts
+    """What became of the attempts, over all cases."""
     settings: Settings
+    """What of the experiment's ``score`` and ``analysis`` the figures depend on."""
     problems: tuple[Text, ...]
     """What keeps this run from being green, apart from gates."""
     warnings: tuple[Text, ...]
+    """What is allowed and probably not meant, in words."""
     gates: tuple[GateResult, ...]
+    """Each gate of the experiment, in the order of the file."""
     cases: dict[str, CaseSummary]
+    """Case -> its figures, in the order of the file."""
     over_cases: dict[str, dict[MutationScore, OverCases]]
     """Coverage system -> mutation score -> means over the cases; empty with one case."""
     comparison: RunComparison | None = None

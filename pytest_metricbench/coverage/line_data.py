@@ -1,6 +1,5 @@
 """What baseline attempts left of the lines they ran: the suite runner's ``reach.json``, or coverage.py's own files."""
 
-import hashlib
 import json
 import sqlite3
 import tempfile
@@ -11,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from pytest_metricbench.contracts import CoverageError, EvidenceFile
 from pytest_metricbench.coverage.traces import changed
-from pytest_metricbench.digests import PREFIX
+from pytest_metricbench.digests import digest_bytes
 from pytest_metricbench.plain_files import open_regular
 from pytest_metricbench.suite.reach import REACH_FILE
 
@@ -93,7 +92,7 @@ def _content(file: EvidenceFile) -> bytes:
         raise CoverageError(f"{file.path} cannot be read: {error.strerror}") from None
     if len(content) > _LIMIT:
         raise CoverageError(f"{file.path} has more than {_LIMIT >> 20} MiB")
-    if PREFIX + hashlib.sha256(content).hexdigest() != file.sha256:
+    if digest_bytes(content) != file.sha256:
         raise changed(file.path)
     return content
 

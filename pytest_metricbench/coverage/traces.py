@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from pytest_metricbench.atif.trace import TRACE_NAME, Trace, TraceError, read_trace
 from pytest_metricbench.contracts import CoverageError, EvidenceFile
@@ -10,7 +10,7 @@ from pytest_metricbench.digests import PREFIX
 from pytest_metricbench.messages import and_more
 from pytest_metricbench.plain_files import open_regular
 
-_PIECE = 1 << 20
+_PIECE: Final = 1 << 20
 
 
 class Traces:

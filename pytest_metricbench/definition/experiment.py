@@ -194,16 +194,27 @@ class Experiment:
     """One experiment file, checked and expanded."""
 
     path: Path
+    """The YAML file, absolute."""
     name: str
+    """Names the store."""
     seed: int
+    """Of everything random in running; part of every fingerprint."""
     retries: int
+    """How often an unmeasured attempt is made again before it counts as unmeasured."""
     runner: Runner
+    """How attempts are run."""
     score: ScorePolicy
+    """Which score decides, and when an attempt passes."""
     cases: tuple[Case, ...]
+    """The cases, at least one, in the order of the file."""
     coverage: tuple[CoverageEntry, ...]
+    """The coverage systems, in the order of the file."""
     analysis: AnalysisSettings
+    """How the figures are made; no part of any fingerprint."""
     gates: tuple[Gate, ...]
+    """What must hold."""
     warnings: tuple[str, ...] = ()
+    """What is allowed and probably not meant, in words, with file and line."""
     lock: LockState | None = None
     """None where nothing is expanded."""
     budget: Budget | None = None

@@ -35,7 +35,7 @@ _WITH_K: Final = re.compile(r"pass(?P<kind>[@^])(?P<k>.+)", re.DOTALL)
 class GateError(ValueError):
     """A gate that cannot be read, or that asks for what the experiment does not have."""
 
-    def __init__(self, message: str, remedy: str = "") -> None:
+    def __init__(self, message: str, remedy: str) -> None:
         """Keep what is wrong and what would be right."""
         super().__init__(joined(message, remedy))
         self.message: Final = message

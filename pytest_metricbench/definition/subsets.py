@@ -21,7 +21,7 @@ _MOST_SHOWN: Final = 6
 """Ids that a warning lists."""
 
 
-def check_subsets(places: Sequence[Place], tasks: Sequence[str], problems: ProblemList, remedy: str = "") -> None:
+def check_subsets(places: Sequence[Place], tasks: Sequence[str], problems: ProblemList, remedy: str) -> None:
     """Note which subsets of a list name a task that the case does not have, or one task twice."""
     known = frozenset(tasks)
     for place in places:

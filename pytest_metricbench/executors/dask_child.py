@@ -275,7 +275,7 @@ def main(number: str) -> None:
     """Serve over an inherited socket; what agents print goes where the worker's errors go."""
     channel = Connection(int(number))
     os.set_inheritable(int(number), False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda number, frame: None)  # ignored, it would be so for agents as well
     os.dup2(2, 1)
     try:
         serve(channel)

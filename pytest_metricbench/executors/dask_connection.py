@@ -1,6 +1,9 @@
 """Reaching a Dask cluster: named by an address, by a scheduler file, by Dask's own configuration, or started here."""
 
 import json
+import logging
+import os
+import signal
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +27,8 @@ _HALF_WRITTEN: Final = 1.0
 """Seconds that a file is given to become whole."""
 _CLOSING: Final = 2.0
 """Seconds that a cluster is given to answer that a client leaves."""
+_ENDING: Final = 0.5
+"""Seconds that a worker which was killed is given to be gone, before it is killed again."""
 
 
 class Cluster:
@@ -55,16 +60,13 @@ class Cluster:
                 self._local = LocalCluster(
                     n_workers=settings.workers, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
                 )
-                return Client(self._local, set_as_default=False)
+                client = Client(self._local, set_as_default=False)
+                client.run(_leave_interrupts_to_the_run, on_error="ignore")
+                return client
         except Exception as error:  # ports, processes and memory: whatever it is, there is no cluster
             if self._local is not None:
                 within(_CLOSING, self._local.close)
             raise ExecutorError(f"a Dask cluster cannot be started here: {type(error).__name__}: {error}") from None
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it was started here."""
-        return self._local is not None
 
     def identity(self) -> dict[str, Any]:
         """What the scheduler says of itself and of all its workers.
@@ -90,7 +92,41 @@ class Cluster:
             within(_CLOSING + 1, lambda: self.client.close(timeout=_CLOSING))
         if self._local is not None:
             with suppress(Exception):
-                within(10, lambda: self._local.close(timeout=5))
+                within(10, self._end_local)
+
+    def _end_local(self) -> None:
+        """End the cluster that was started here.
+
+        Its workers are killed: nothing is left that they could do, and Dask gives each of them seconds to end, in which
+        they say what they have lost.
+        """
+        import asyncio
+
+        async def end_workers() -> None:
+            nannies = list(self._local.workers.values())
+            for nanny in nannies:
+                nanny.auto_restart = False
+                if nanny.pid:
+                    with suppress(ProcessLookupError):
+                        os.kill(nanny.pid, signal.SIGKILL)
+            await asyncio.gather(*(nanny.close(timeout=_ENDING) for nanny in nannies), return_exceptions=True)
+
+        told = logging.getLogger("distributed.nanny")
+        before = told.level
+        told.setLevel(logging.ERROR)  # else it says of each worker that it was killed
+        try:
+            self._local.sync(end_workers)
+            self._local.close(timeout=5)
+        finally:
+            told.setLevel(before)
+
+
+def _leave_interrupts_to_the_run() -> None:
+    """In a worker that was started here: a terminal sends Ctrl-C to it as well, and it would end with what it runs.
+
+    A handler, since programs that it starts would inherit that the signal is ignored.
+    """
+    signal.signal(signal.SIGINT, lambda number, frame: None)
 
 
 def within(seconds: float, function: Callable[[], T]) -> T | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pytest_metricbench.executor_settings import DaskSettings
 from pytest_metricbench.executors.base import ExecutorError
@@ -29,7 +29,7 @@ from pytest_metricbench.executors.dask_worker import CLAIMS, dismiss, do
 if TYPE_CHECKING:
     from distributed import Future
 
-Answer = AttemptMade | CoverageMeasured | Failed | Lost
+Answer: TypeAlias = AttemptMade | CoverageMeasured | Failed | Lost
 
 _AGAIN: Final = 20
 """Times that a job is sent again which never began."""

@@ -42,7 +42,7 @@ class _Answer:
 class Dispatcher:
     """Has attempts made by an executor, keeps what has ended, and answers the items."""
 
-    def __init__(self, executor: Executor, why_ended: Callable[[], str | None] = lambda: None) -> None:
+    def __init__(self, executor: Executor, why_ended: Callable[[], str | None]) -> None:
         """Nothing is expected yet.
 
         Args:

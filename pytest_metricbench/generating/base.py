@@ -42,6 +42,7 @@ class TextOperator:
     name: str
     """Names it in ``operators`` and in the ids and tags of its mutants: letters, digits and ``-``."""
     find: Callable[[str], Iterable[TextChange]]
+    """Gives the changes of a text, as described above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class Proposal:
     params: Mapping[str, Json] | None = None
     """The whole params of the mutant; None: the baseline's."""
     listed: Mapping[str, Json] | None = None
+    """The params as a user would list them, in place of ``files`` and ``params``."""
     tags: tuple[str, ...] = ()
     """Further tags; ``generated`` and the operator's name are there already."""
 
@@ -91,6 +93,7 @@ class Dropped:
     reason: str = EQUAL
     """What they were: ``generated mutants equal to the baseline: dropped``."""
     count: int = 1
+    """How many of them, at least 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _without_positions(shown: Json) -> Json:
     return without_positions(shown) if isinstance(shown, str) else shown
 
 
-@dataclass
+@dataclass(frozen=True)
 class Generation:
     """The mutants that one case asks for."""
 

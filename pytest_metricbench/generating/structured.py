@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import yaml
 
@@ -46,7 +46,7 @@ class Rename:
     key: str
 
 
-Edit = Put | Remove | Rename
+Edit: TypeAlias = Put | Remove | Rename
 
 
 @dataclass(frozen=True, slots=True)

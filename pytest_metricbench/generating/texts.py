@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from pytest_metricbench.plain_files import open_regular
+from pytest_metricbench.plain_files import open_regular, strays
 from pytest_metricbench.sources import SourceError
 
 TEXT_LIMIT: Final = 128 << 10
@@ -25,7 +25,7 @@ def located(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.exists():
         raise SourceError(f"the file {name!r} does not exist", f"it would be {path}")
-    if not path.resolve().is_relative_to(folder.resolve()):
+    if strays(name, path, folder):
         raise SourceError(f"{name!r} leaves the experiment's folder by a link", "copy the file into the folder")
     if not path.is_file():
         raise SourceError(f"{name!r} is not a regular file", "name a text file")

@@ -2,13 +2,13 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.sources import SourceError
 
 Path: TypeAlias = tuple[str | int, ...]
-_MOST_SHOWN = 12
+_MOST_SHOWN: Final = 12
 
 
 def shown(path: Path) -> str:

@@ -1,7 +1,7 @@
 """The experiments of a pytest session: each file loaded once in a process, with what the options say about it."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
@@ -15,6 +15,7 @@ from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.generating.base import Makers
 from pytest_metricbench.kinds import Kinds
+from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.pytest_side.executor_choice import chosen_executor
 from pytest_metricbench.pytest_side.extensions import (
     ExtensionError,
@@ -142,3 +143,19 @@ def _extended(config: pytest.Config, hooks: "HookRelay") -> _Extended:
         }
     except ExtensionError as error:
         raise pytest.UsageError(f"metricbench: {error}") from None
+
+
+def chosen_systems(config: pytest.Config, selected: Iterable[Bench]) -> frozenset[str] | None:
+    """The coverage systems that ``--metricbench-coverage`` names; None: all.
+
+    Raises:
+        UsageError: none of the selected experiments has a system of that id.
+    """
+    wanted: list[str] = config.getoption("metricbench_coverage")
+    known = {entry.id for bench in selected for entry in bench.experiment.coverage}
+    for system in wanted:
+        if system not in known:
+            message = joined(f"there is no coverage system {system!r}", did_you_mean(system, known))
+            there = ", ".join(sorted(known)) or "none"
+            raise pytest.UsageError(f"metricbench: --metricbench-coverage: {message} (there are: {there})")
+    return frozenset(wanted) or None

@@ -22,8 +22,8 @@ from pytest_metricbench.reporting.junit import attempt_properties, group_propert
 from pytest_metricbench.reporting.words import GroupUnit, group_word
 from pytest_metricbench.running.ahead import Planned
 from pytest_metricbench.running.attempts import NotCachedError
+from pytest_metricbench.running.stops import RunStoppedError
 from pytest_metricbench.running.wire import GroupMessage, LeftPart, Part, group_to_wire
-from pytest_metricbench.stops import RunStoppedError
 
 MOST_SHOWN: Final = 10
 """Attempts that a failure message of a group lists."""

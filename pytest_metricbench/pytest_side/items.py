@@ -22,8 +22,8 @@ from pytest_metricbench.reporting.junit import attempt_properties, identity_prop
 from pytest_metricbench.running.ahead import Planned
 from pytest_metricbench.running.attempts import NotCachedError, Performed
 from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.running.stops import RunStoppedError
 from pytest_metricbench.running.wire import to_wire
-from pytest_metricbench.stops import RunStoppedError
 
 LEARNED: Final = "metricbench"
 """The attribute of a test report that carries what an item learned: JSON from a worker, then its word."""

@@ -136,6 +136,9 @@ def write_locks(config: pytest.Config, named: Collection[Path]) -> int:
             experiment = benches(config).load(path, config, config.hook).experiment
         except DefinitionError as error:
             raise pytest.UsageError(str(error)) from None
+        except KeyboardInterrupt:  # there is no session yet in which pytest would say so
+            print(f"interrupted: the lock of {path.name} is as it was")
+            return int(pytest.ExitCode.INTERRUPTED)
         if experiment.lock is None:
             print(f"{path.name} expands nothing: it needs no lock")
             continue

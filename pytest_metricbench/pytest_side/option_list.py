@@ -16,7 +16,11 @@ DEFAULT_FILES: Final = ["experiment.yml", "*.experiment.yml"]
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Add every option with its ini twin, and ``metricbench_files``."""
+    """Add every option with its ini twin, and ``metricbench_files``.
+
+    Help texts begin with a capital letter. What an option does is one phrase; the values that it takes follow, each on
+    a line of its own. There is no full stop at the end, where the default follows.
+    """
     group = OptionGroup(parser, "metricbench", "metricbench: benchmark cases as tests")
     _add_start_options(group)
     _add_run_options(group)
@@ -96,9 +100,11 @@ def _add_executor_option(group: OptionGroup) -> None:
     group.addoption(
         "--metricbench-executor",
         metavar="KIND[:MORE]",
-        help="What makes the attempts: local, the items themselves; threads:N, N at a time in this process, for "
-        "runners that wait; dask:ADDRESS, dask:FILE.json or dask:N, the workers of a Dask cluster, or N of them on "
-        "this machine (default: the experiment's executor, or local)",
+        help="What makes the attempts.\n"
+        "local: the items themselves.\n"
+        "threads:N: N at a time in this process, for runners that wait.\n"
+        "dask:ADDRESS or dask:FILE.json: the workers of a Dask cluster.\n"
+        "dask:N: N Dask workers on this machine (default: the experiment's executor, or local)",
     )
 
 
@@ -109,8 +115,9 @@ def _add_protocol_option(group: OptionGroup) -> None:
         choices=CHOICES,
         default=AUTO,
         metavar="|".join(CHOICES),
-        help="How pytest runs an attempt: auto, with one report, where no other plugin or option needs those of set-up "
-        "and teardown; standard, always with pytest's three (default: auto)",
+        help="How pytest runs an attempt.\n"
+        "auto: with one report, where no other plugin or option needs those of set-up and teardown.\n"
+        "standard: always with pytest's three (default: auto)",
     )
 
 
@@ -120,7 +127,12 @@ def _add_show_option(group: OptionGroup) -> None:
         "--metricbench-show",
         choices=SHOWN,
         metavar="|".join(SHOWN),
-        help="Print that part of what the store holds, or the plan of a run, and end without running anything",
+        help="Print a part of what the store holds, or the plan of a run, and end without running anything.\n"
+        "survivors: mutants that no task kills, and the task that comes nearest.\n"
+        "matrix: every mutant at every task.\n"
+        "tasks: what the baseline does at each, and which mutants it kills.\n"
+        "attempts: one line each, with trial id and error.\n"
+        "plan: what a run would make and reuse, and what it would take",
     )
 
 

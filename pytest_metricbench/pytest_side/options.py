@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import pytest
 
@@ -30,7 +30,7 @@ FILES: Final = "metricbench_files"
 _PATHS: Final = ("DIR", "FILE", "STORE_OR_SUMMARY")
 """Metavars of options that name a file or folder."""
 _DEFAULT: Final = re.compile(r" \(default: (?P<text>.*)\)$", re.DOTALL)
-_IniType = Literal["string", "args", "bool", "int", "float"]
+_IniType: TypeAlias = Literal["string", "args", "bool", "int", "float"]
 
 
 @dataclass(frozen=True, slots=True)

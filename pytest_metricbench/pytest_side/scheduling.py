@@ -37,10 +37,21 @@ Planner: TypeAlias = Callable[[Sequence[str]], Sequence[Slot] | None]
 class ExperimentScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no type hints to inherit from
     """``--dist load`` that sends attempts in their order and holds those whose gate is closed.
 
+    Workers come with :meth:`add_node`, say what they have collected, and once all of them have, :meth:`schedule` asks
+    the planner and sends. From then on every call ends in :meth:`_pump`, which sends what can be sent. Items are
+    indices into ``collection``. Each that has not ended is in exactly one place: ``ready``, ``blocked``, or the queue
+    of one worker; what a worker that is gone had not begun goes back to one of the first two.
+
     Attributes:
-        slots: how each id of the collection is scheduled; None when the session has no attempts.
+        collection: the ids, once all workers have collected the same; None before that, and where they never do.
+        node2collection: worker -> its ids, from the moment it has collected; only such a worker is sent something.
+        node2pending: worker -> its queue: what it was sent and has not ended, in that order. The first is running,
+            unless it is the only one and the worker is not told to shut down: then it is held. Only the last may have a
+            closed gate.
+        slots: how each id of the collection is scheduled; None when the session has no attempts: then all of this is
+            as ``LoadScheduling`` has it.
         ready: items that may be sent.
-        closed: gate -> the items that still have to end before it opens.
+        closed: gate -> the items that still have to end before it opens; never empty, since it is then open.
         blocked: gate -> items that wait for it; no item here has an open gate.
         seconds: phase -> what an item of it takes, rather too long than too short, for the length of the workers'
             queues. A phase starts with its longest, whatever the last one ended with.

@@ -5,14 +5,11 @@ reports. Every record is in its journal when the hook that brought it returns, s
 ends.
 """
 
-import signal
-import threading
 import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import pytest
@@ -21,11 +18,11 @@ from pytest_metricbench.analysis.reach import unreachable_warning
 from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.contracts import AttemptKey
 from pytest_metricbench.executors.base import ExecutorError
-from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.pytest_side.arrivals import Arrivals
-from pytest_metricbench.pytest_side.benches import benches
+from pytest_metricbench.pytest_side.benches import benches, chosen_systems
 from pytest_metricbench.pytest_side.executing import Executing
 from pytest_metricbench.pytest_side.finding import NamedAttempts
+from pytest_metricbench.pytest_side.interruptions import UNFINISHED, Interruptions
 from pytest_metricbench.pytest_side.items import LEARNED, ExperimentItem
 from pytest_metricbench.pytest_side.publishing import Publisher, PublishError
 from pytest_metricbench.pytest_side.sorting import slots_of, sort_items
@@ -44,7 +41,13 @@ from pytest_metricbench.store.journal import StoreError
 
 
 class Controller:
-    """The plugin that is registered on the controller once an experiment is in the session."""
+    """The plugin that is registered on the controller once an experiment is in the session.
+
+    :meth:`begin` is called once, when it is known what was selected: before the loop over this process's items, or when
+    the first worker of pytest-xdist has collected. It opens every store or ends the session. From then on what arrives
+    is kept as it arrives; :meth:`after_loop` measures coverage; the end of the session analyses, closes and sets the
+    exit status; the terminal's summary prints what is known by then and computes nothing.
+    """
 
     NAME: Final = "metricbench-controller"
 
@@ -54,21 +57,29 @@ class Controller:
         self._config: Final = session.config
         config = session.config
         self._distributed: Final = config.pluginmanager.has_plugin("dsession")
+        """Whether workers run the items; this process then has none."""
         self._runs: Final[dict[Bench, ExperimentRun]] = {}
+        """The experiments with a selected item, each with its store open; empty before :meth:`begin`."""
         self._named: Final = NamedAttempts(session)
-        self._requests = 0
         self._items = 0
+        """How many items were selected, of other files too."""
+        self._requests = 0
+        """How many coverage requests there will be: foretold at first, known once they are planned."""
         self._fatal: str | None = None
+        """Why a store cannot be written any more, in words; the first reason stays."""
         self._summaries: Final[list[tuple[ExperimentRun, Summary, Path]]] = []
+        """The analysed runs, each with its summary and where that stands."""
         self._faults: Final[list[str]] = []
+        """What went wrong beside attempts and requests, in words; with any the exit status is not 0."""
         self._publisher: Final = Publisher(config)
         self._stores: Final = OpenStores(config, self._publisher)
         self._arrivals: Final = Arrivals(self._runs, self.find, self._stop, self._faults)
         self._executing: Final = Executing(session)
         self._worker_stops: Final = WorkerStops(session, self._runs.keys())
-        self._sigterm: Any = None
+        self._interruptions: Final = Interruptions()
         self._progress: Final = Progress(session)
         config.pluginmanager.register(Words(LEARNED), Words.NAME)
+        config.pluginmanager.register(self._interruptions, Interruptions.NAME)
 
     # ------------------------------------------------ beginning
 
@@ -86,7 +97,7 @@ class Controller:
             found = self.find(nodeid)
             if found is not None:
                 selected.setdefault(found[0], set()).update(found[1])
-        systems = self._systems(selected) if selected else None
+        systems = chosen_systems(self._config, selected) if selected else None
         self._executing.accept(selected)
         for text in self._executing.warnings():
             self._say_first(text)
@@ -107,7 +118,7 @@ class Controller:
         if self._runs:
             self._executing.begin(self._runs, self._session.items if not self._distributed else ())
             self._worker_stops.begin()
-            self._stop_in_order()
+            self._interruptions.begin()
             self._start_line()
 
     def _start_line(self) -> None:
@@ -130,27 +141,6 @@ class Controller:
         if text is not None and reporter is not None:
             reporter.ensure_newline()
             reporter.write_line(f"metricbench: {text}", yellow=True)
-
-    def _systems(self, selected: Iterable[Bench]) -> frozenset[str] | None:
-        """The coverage systems that the command line chose; None: all."""
-        wanted: list[str] = self._config.getoption("metricbench_coverage")
-        known = {entry.id for bench in selected for entry in bench.experiment.coverage}
-        for system in wanted:
-            if system not in known:
-                message = joined(f"there is no coverage system {system!r}", did_you_mean(system, known))
-                there = ", ".join(sorted(known)) or "none"
-                raise pytest.UsageError(f"metricbench: --metricbench-coverage: {message} (there are: {there})")
-        return frozenset(wanted) or None
-
-    def _stop_in_order(self) -> None:
-        """Make SIGTERM an orderly stop, like Ctrl-C: the summary is written and the workers are told."""
-
-        def interrupt(number: int, frame: FrameType | None) -> None:
-            raise KeyboardInterrupt("SIGTERM")
-
-        in_main = threading.current_thread() is threading.main_thread()  # in no other may signals be handled
-        if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            self._sigterm = signal.signal(signal.SIGTERM, interrupt)
 
     def find(self, nodeid: str) -> tuple[Bench, tuple[AttemptKey, ...]] | None:
         """The experiment and the attempts that a node id names; None for anything but an item of ours."""
@@ -264,39 +254,51 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Analyse, write the summaries, close the stores, and let what is not green show in the exit status."""
-        line = PassingText(self._config)
-        self._executing.end()
-        self._worker_stops.tell("the run has ended")
-        for run in self._runs.values():
-            run.notes += self._executing.notes(run.bench)
-            try:
-                summary, path = run.conclude(line.show, partial(self._publisher.compare, run.bench.experiment))
-                line.clear()
-                self._summaries.append((run, summary, path))
-                self._add_properties(summary)
-                run.notes += self._publisher.publish(
-                    run.results(), summary, path, run.bench.fingerprints, several=len(self._runs) > 1
-                )
-            except PublishError as error:
-                self._faults.append(str(error))
-            except StoreError as error:
-                self._stop(str(error))
-            except Exception:
-                self._faults.append(f"the analysis failed:\n{traceback.format_exc()}")
+        try:
+            self._executing.end()
+            self._worker_stops.tell("the run has ended")
+            for run in self._runs.values():
+                with self._interruptions.analysing():
+                    self._conclude(run)
+        except KeyboardInterrupt:  # the answer can be had again, and the stores are to be closed
+            self._faults.append(UNFINISHED)
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
         for bench in self._runs:
             if bench.allowance is not None:
                 bench.allowance.close()
         for problem in self._stores.close():
             self._stop(problem)
-        if self._sigterm is not None:
-            signal.signal(signal.SIGTERM, self._sigterm)
+        self._interruptions.end()
         if self._fatal is not None:
             session.exitstatus = STORE_FAILED
         elif session.exitstatus == pytest.ExitCode.OK:
-            if not self._green():
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            elif any(run.left for run in self._runs.values()):
-                session.exitstatus = BUDGET_REACHED
+            session.exitstatus = self._exit_status()
+
+    def _exit_status(self) -> int:
+        """The exit status of a session in which pytest found nothing wrong."""
+        if not self._green():
+            return pytest.ExitCode.TESTS_FAILED
+        return BUDGET_REACHED if any(run.left for run in self._runs.values()) else pytest.ExitCode.OK
+
+    def _conclude(self, run: ExperimentRun) -> None:
+        """Analyse an experiment, and write its summary and reports."""
+        line = PassingText(self._config)
+        run.notes += self._executing.notes(run.bench)
+        try:
+            summary, path = run.conclude(line.show, partial(self._publisher.compare, run.bench.experiment))
+            self._summaries.append((run, summary, path))
+            self._add_properties(summary)
+            run.notes += self._publisher.publish(
+                run.results(), summary, path, run.bench.fingerprints, several=len(self._runs) > 1
+            )
+        except PublishError as error:
+            self._faults.append(str(error))
+        except StoreError as error:
+            self._stop(str(error))
+        except Exception:
+            self._faults.append(f"the analysis failed:\n{traceback.format_exc()}")
+        finally:
+            line.clear()
 
     def _add_properties(self, summary: Summary) -> None:
         """Give JUnit's test suite the headline; pytest writes the file after this."""

@@ -1,4 +1,4 @@
-"""Times and amounts of money as people say them."""
+"""Times, amounts and sums of money as people say them."""
 
 
 def duration_text(seconds: float) -> str:
@@ -23,3 +23,12 @@ def money_text(amount: float, unit: str) -> str:
     """An amount: ``$1.20`` where the score is ``cost_usd``, ``cost 1.20`` where nobody says in which currency."""
     number = f"{amount:.2g}" if 0 < amount < 0.095 else f"{amount:,.2f}"
     return f"${number}" if unit == "cost_usd" else f"cost {number}"
+
+
+def amount_text(value: float) -> str:
+    """A number of any size to about three digits: ``0.00042``, ``3.14``, ``12,345``."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 999.5:
+        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3g}"
+    return f"{value:.3g}"

@@ -25,6 +25,8 @@ from pytest_metricbench.reporting.layout import (
 MOST_SIZES: Final = 8
 """Sizes that the table of sizes holds; of more, the smallest and the largest."""
 MOST_REASONS: Final = 6
+MOST_SUBJECTS: Final = 4
+"""Things that one reason names; of more it says how many."""
 OUTSIDE: Final = "needs attempts that are outside this part and not in the store"
 _NARROW: Final = 60
 _SYSTEM_WIDTH: Final = 20
@@ -166,8 +168,9 @@ def unavailable_block(case: CaseSummary, settings: Settings, width: int) -> list
     return block(UNAVAILABLE, texts, width, "yellow")
 
 
-def _few(subjects: list[str], most: int = 4) -> list[str]:
-    return subjects if len(subjects) <= most else [*subjects[:most], f"{len(subjects) - most} more"]
+def _few(subjects: list[str]) -> list[str]:
+    left = len(subjects) - MOST_SUBJECTS
+    return [*subjects[:MOST_SUBJECTS], f"{left} more"] if left > 0 else subjects
 
 
 def _unavailable(case: CaseSummary, settings: Settings) -> Iterator[tuple[str, Figure]]:

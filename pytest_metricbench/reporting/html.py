@@ -20,10 +20,11 @@ from pytest_metricbench.analysis.variant_models import VariantSummary
 from pytest_metricbench.definition.experiment import BASELINE, Case
 from pytest_metricbench.messages import counted
 from pytest_metricbench.plain_files import write_whole
+from pytest_metricbench.reporting.amounts import amount_text, duration_text
 from pytest_metricbench.reporting.coverage_sentences import p_text
 from pytest_metricbench.reporting.html_attempts import MOST_ATTEMPTS, ShownAttempt, TaskRow, attempts_legend, task_rows
 from pytest_metricbench.reporting.html_changes import changes_view
-from pytest_metricbench.reporting.html_costs import Costs, amount_text, case_costs, seconds_text
+from pytest_metricbench.reporting.html_costs import Costs, case_costs
 from pytest_metricbench.reporting.html_coverage import comparison_rows, system_views
 from pytest_metricbench.reporting.html_diffs import Diff, mutant_diffs
 from pytest_metricbench.reporting.html_kills import Matrix, kill_matrix_view
@@ -200,7 +201,7 @@ def _environment() -> "Environment":
         "p": p_text,
         "counted": counted,
         "amount": amount_text,
-        "seconds": seconds_text,
+        "seconds": duration_text,
         "gate_value": gate_value,
         "percent": _hundredths,
     }

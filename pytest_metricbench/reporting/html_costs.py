@@ -86,22 +86,3 @@ def _numbers(records: Iterable[AttemptRecord], name: str) -> Iterator[float]:
 def _amount(values: Iterable[float]) -> Amount | None:
     found = list(values)
     return Amount(len(found), math.fsum(found), median(found)) if found else None
-
-
-def amount_text(value: float) -> str:
-    """A number of any size to about three digits: ``0.00042``, ``3.14``, ``12,345``."""
-    if value == 0:
-        return "0"
-    if abs(value) >= 999.5:
-        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3g}"
-    return f"{value:.3g}"
-
-
-def seconds_text(value: float) -> str:
-    """Seconds as people say them: ``0.070 s``, ``42 s``, ``3 min 5 s``, ``2 h 10 min``."""
-    if value < 59.5:
-        return f"{value:#.2g} s" if value < 9.95 else f"{value:.0f} s"
-    minutes, seconds = divmod(round(value), 60)
-    if minutes < 60:
-        return f"{minutes} min {seconds} s"
-    return f"{minutes // 60:,} h {minutes % 60} min"

@@ -1,6 +1,7 @@
 """The page's headline and its numbers: what an experiment says, in sentences."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from pytest_metricbench.analysis.figures import CorrelationBySize, Figure
 from pytest_metricbench.analysis.summary import CaseSummary, Settings, Summary
@@ -10,7 +11,7 @@ from pytest_metricbench.messages import counted
 from pytest_metricbench.reporting.coverage_sentences import SIGNIFICANT, p_text
 from pytest_metricbench.reporting.layout import two_digits, with_interval
 
-SCORE_WORDS: dict[MutationScore, str] = {"kill_share": "kill share", "mean_drop": "mean drop of the pass rate"}
+SCORE_WORDS: Final[dict[MutationScore, str]] = {"kill_share": "kill share", "mean_drop": "mean drop of the pass rate"}
 """What a mutation score is called on the page."""
 
 

@@ -1,7 +1,7 @@
 """What changed against an earlier run, as Markdown."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from pytest_metricbench.analysis.comparing_models import CaseComparison, ChangedFigure, MutantChange, RunComparison
 from pytest_metricbench.analysis.summary import Settings, Summary
@@ -28,7 +28,7 @@ MOST_ROWS: Final = 30
 """Of one table."""
 MOST_TASKS: Final = 6
 """Named behind a mutant."""
-_Rows = list[list[str]]
+_Rows: TypeAlias = list[list[str]]
 
 
 def change_blocks(summary: Summary) -> list[list[str]]:

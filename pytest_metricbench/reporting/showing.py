@@ -102,7 +102,7 @@ def shown_of(
     desk: Attempts,
     standings: Mapping[AttemptKey, Standing],
     selected: AbstractSet[AttemptKey],
-    cost_scores: Sequence[str] = (),
+    cost_scores: Sequence[str],
 ) -> Shown:
     """What is shown of an experiment, given what the store's records are worth.
 

@@ -24,7 +24,7 @@ from pytest_metricbench.interop.recordings import (
     Recordings,
     Treatment,
 )
-from pytest_metricbench.plain_files import open_regular, replace_file
+from pytest_metricbench.plain_files import open_regular, replace_file, strays
 from pytest_metricbench.sources import CaseSource
 
 FormName: TypeAlias = Literal["harbor", "nemo", "gym", "table"]
@@ -268,7 +268,7 @@ def find_paths(patterns: Sequence[str], folder: Path) -> dict[str, Path]:
         for name in _matches(pattern, folder):
             path = folder / name
             real = os.path.realpath(path)
-            if not os.path.isabs(name) and not Path(real).is_relative_to(os.path.realpath(folder)):
+            if strays(name, path, folder):
                 raise RecordingError(f"runner.read: {name!r} leaves the experiment's folder", "name it absolutely")
             if real not in seen:
                 seen.add(real)

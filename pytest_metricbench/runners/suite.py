@@ -14,12 +14,12 @@ from pytest_metricbench.digests import canonical_json
 from pytest_metricbench.processes import MissingVariableError
 from pytest_metricbench.runners.suite_tests import SuiteTests
 from pytest_metricbench.sources import Source, SourceError
+from pytest_metricbench.suite.attempt_maker import AttemptMaker
 from pytest_metricbench.suite.mutations import MutantParams, MutationError, named_file, read_source
 from pytest_metricbench.suite.outline import defined_tests, missing_test
 from pytest_metricbench.suite.places import SourcePlace, TestsPlace
 from pytest_metricbench.suite.processes import SuiteError
 from pytest_metricbench.suite.project import Project
-from pytest_metricbench.suite.trials import Trials
 
 _AHEAD: Final = 512
 """Tests of a mutant that are run in a row at the most."""
@@ -81,7 +81,7 @@ class SuiteRunner(Runner):
     task_sources: ClassVar[Sequence[type[Source]]] = (SuiteTests,)
 
     _project: Project = PrivateAttr()
-    _trials: Trials = PrivateAttr()
+    _attempts: AttemptMaker = PrivateAttr()
     _defined: dict[Path, frozenset[str] | None] = PrivateAttr(default_factory=dict)
     """Test file -> what :func:`.defined_tests` says of it."""
     _different: set[str] = PrivateAttr(default_factory=set)
@@ -101,7 +101,7 @@ class SuiteRunner(Runner):
             preload=self.preload,
             trace=find_spec("coverage") is not None,
         )
-        self._trials = Trials(
+        self._attempts = AttemptMaker(
             self._project,
             recursion_limit=self.recursion_limit,
             memory=None if self.memory is None else self.memory << 20,
@@ -150,7 +150,7 @@ class SuiteRunner(Runner):
         """
         checked = MutantParams.model_validate(dict(params))
         try:
-            mutation = self._trials.mutation(checked)
+            mutation = self._attempts.mutation(checked)
             named = [*([checked.patch_file] if checked.patch_file else []), *checked.replace.values()]
             if named and canonical_json(dict(params)) not in self._different:
                 mutation.require_difference()  # generated ones were compared when they were made
@@ -199,7 +199,7 @@ class SuiteRunner(Runner):
         Raises:
             MutationError: the mutant cannot be made.
         """
-        return self._trials.foreseen(variant, task, baseline)
+        return self._attempts.foreseen(variant, task, baseline)
 
     @property
     def ahead(self) -> int:
@@ -212,12 +212,12 @@ class SuiteRunner(Runner):
         Raises:
             LookupError: it can be judged alone only: it is the baseline's, or the baseline has not run the test yet.
         """
-        self._trials.expect(request, workspace)
+        self._attempts.expect(request, workspace)
 
     def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
         """Run the test against the variant, unless it cannot tell it from the baseline."""
         try:
-            return self._trials.outcome(request, workspace)
+            return self._attempts.outcome(request, workspace)
         except (MutationError, MissingVariableError) as error:
             return Outcome.unmeasured(type(error).__name__, str(error), "setup")
         except (SuiteError, OSError) as error:

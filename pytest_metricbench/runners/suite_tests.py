@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import Field, PrivateAttr
 
@@ -16,12 +16,14 @@ from pytest_metricbench.suite.places import PlaceError
 from pytest_metricbench.suite.processes import SuiteError
 from pytest_metricbench.suite.project import Project
 
+_Place: TypeAlias = Annotated[str, Field(min_length=1)]
+
 
 class SuiteTests(Source):
     """Tests collected once and fixed in the lock; those that are skipped or expected to fail are left out."""
 
-    collect: str = Field(
-        min_length=1, description="The folder or file of tests, as under `tests` of the runner or in it."
+    collect: _Place | Annotated[list[_Place], Field(min_length=1)] = Field(
+        description="The folder or file of tests, as under `tests` of the runner or in it; or a list of them."
     )
     select: str | None = Field(None, min_length=1, description="A -k expression of pytest: parts of names, and marks.")
     marks: str | None = Field(None, min_length=1, description="A -m expression of pytest: marks only.")
@@ -40,17 +42,19 @@ class SuiteTests(Source):
         Raises:
             SourceError: collecting fails, or finds no test.
         """
-        project, path = self._known()
+        project, paths = self._known()
         options = [*(["-k", self.select] if self.select else []), *(["-m", self.marks] if self.marks else [])]
         try:
-            listed = project.listing(path, options)
+            listed = project.listing(paths, options)
         except (SuiteError, MissingVariableError) as error:
             raise SourceError(str(error), "its tests must run without a mutant first") from None
         nodeids = [self._nodeid(project, test) for test in listed if not test["idle"]]
         if not nodeids:
             selected = f" that {' '.join(options)} selects" if options else ""
             idle = f": all {len(listed)} are skipped or expected to fail" if listed else ""
-            raise SourceError(f"there is no test in {self.collect}{selected}{idle}", "name a folder with tests")
+            raise SourceError(
+                f"there is no test in {' or '.join(self._named)}{selected}{idle}", "name a folder with tests"
+            )
         entries = []
         for nodeid in dict.fromkeys(nodeids):
             task, name = derive_id(nodeid)
@@ -63,31 +67,27 @@ class SuiteTests(Source):
         Raises:
             SourceError: a file cannot be read.
         """
-        project, path = self._known()
+        project, paths = self._known()
         shared = {name: file for name, file in project.tests.files.items() if file.name == "conftest.py"}
-        modules = {name: file for name, file in project.tests.modules.items() if file == path or path in file.parents}
+        modules = {
+            name: file
+            for name, file in project.tests.modules.items()
+            if any(file == path or path in file.parents for path in paths)
+        }
         try:
             return {"tests": outlines(modules | shared)}
         except (MutationError, PlaceError) as error:
             raise SourceError(str(error)) from None
 
-    def _known(self) -> tuple[Project, Path]:
+    @property
+    def _named(self) -> Sequence[str]:
+        return [self.collect] if isinstance(self.collect, str) else self.collect
+
+    def _known(self) -> tuple[Project, Sequence[Path]]:
         project = self._project
         if project is None:
             raise SourceError("tests are collected by the runner suite only")
-        if self.collect.rstrip("/") == project.tests.written.rstrip("/") and project.tests.path.exists():
-            return project, project.tests.path
-        bases = (project.folder, project.tests.base, project.tests.path)
-        found = [Path(os.path.abspath(base / self.collect)) for base in bases]
-        path = next((path for path in found if path.exists()), None)
-        if path is None:
-            raise SourceError(f"{self.collect!r} does not exist", f"it is looked for in {project.folder}")
-        if not project.tests.holds(path):
-            raise SourceError(
-                f"{self.collect!r} is outside the tests of the runner ({project.tests.written})",
-                "widen `tests` of the runner, or collect a part of them",
-            )
-        return project, path
+        return project, [_path_of(name, project) for name in self._named]
 
     @staticmethod
     def _nodeid(project: Project, test: Mapping[str, Any]) -> str:
@@ -96,3 +96,19 @@ class SuiteTests(Source):
         if project.tests.installed or base is None:
             base = project.tests.base
         return f"{Path(os.path.relpath(path, base)).as_posix()}::{test['test']}"
+
+
+def _path_of(name: str, project: Project) -> Path:
+    if name.rstrip("/") == project.tests.written.rstrip("/") and project.tests.path.exists():
+        return project.tests.path
+    bases = (project.folder, project.tests.base, project.tests.path)
+    found = [Path(os.path.abspath(base / name)) for base in bases]
+    path = next((path for path in found if path.exists()), None)
+    if path is None:
+        raise SourceError(f"{name!r} does not exist", f"it is looked for in {project.folder}")
+    if not project.tests.holds(path):
+        raise SourceError(
+            f"{name!r} is outside the tests of the runner ({project.tests.written})",
+            "widen `tests` of the runner, or collect a part of them",
+        )
+    return path

@@ -30,7 +30,7 @@ from pytest_metricbench.store.files import files_match
 from pytest_metricbench.store.layout import Layout
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Performed:
     """What came of an attempt: the record that counts, and the new ones that led to it."""
 
@@ -46,7 +46,7 @@ class Performed:
         return not self.new
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Standing:
     """What the store's record of an attempt is worth."""
 

@@ -17,7 +17,7 @@ from pytest_metricbench.running.budgeted import BudgetedAttempts
 from pytest_metricbench.running.coverage_plan import PlannedRequest
 from pytest_metricbench.running.describing import known_files
 from pytest_metricbench.running.naming import ItemNames
-from pytest_metricbench.stops import StopNote
+from pytest_metricbench.running.stops import StopNote
 from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.reading import read_store
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Final
 
 from pytest_metricbench.contracts import (
@@ -89,21 +90,20 @@ def plan_coverage(
         lacking = _lacking(case, outside, "is outside this part and not in the store")
         lacking |= _lacking(case, missing, "has no outcome in this run")
         evidence = {task.id: _evidence(layout, case, task, attempts) for task in case.tasks}
-        for entry in experiment.coverage:
+        for entry, subset in product(experiment.coverage, (*case.subsets, pool_of(case))):
+            key = (case.id, entry.id, subset.id)
+            without = next((task for task in subset.tasks if task in lacking), None)
+            if without is not None:
+                plan.absent[key] = f"the baseline of task {without} {lacking[without]}"
+                continue
             settings = fingerprints.coverage_settings(entry)
-            for subset in (*case.subsets, pool_of(case)):
-                key = (case.id, entry.id, subset.id)
-                without = [task for task in subset.tasks if task in lacking]
-                if without:
-                    plan.absent[key] = f"the baseline of task {without[0]} {lacking[without[0]]}"
-                    continue
-                planned = _plan_one(case, entry, subset, settings, evidence, layout, stored.get(key))
-                if isinstance(planned, str):
-                    plan.absent[key] = planned
-                elif systems is None or entry.id in systems or planned.kept is not None:
-                    plan.requests.append(planned)
-                else:
-                    plan.absent[key] = "not measured in this run (--metricbench-coverage)"
+            planned = _plan_one(case, entry, subset, settings, evidence, layout, stored.get(key))
+            if isinstance(planned, str):
+                plan.absent[key] = planned
+            elif systems is None or entry.id in systems or planned.kept is not None:
+                plan.requests.append(planned)
+            else:
+                plan.absent[key] = "not measured in this run (--metricbench-coverage)"
     return plan
 
 

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 from pytest_metricbench.contracts import AttemptError, AttemptKey, AttemptRecord
 from pytest_metricbench.definition.fingerprints import attempt_seed
@@ -11,7 +12,7 @@ from pytest_metricbench.running.ahead import Planned
 from pytest_metricbench.running.bench import Bench
 from pytest_metricbench.running.wire import GroupMessage, Part, group_to_wire, to_wire
 
-_CRASHED = "WorkerCrashed"
+_CRASHED: Final = "WorkerCrashed"
 
 
 def crash_to_wire(bench: Bench, keys: Sequence[AttemptKey], message: str) -> str:

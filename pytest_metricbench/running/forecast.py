@@ -61,7 +61,7 @@ class Estimates:
         unit: what the first score that said so is called; empty where none did.
     """
 
-    def __init__(self, records: Iterable[AttemptRecord], cost_scores: Sequence[str] = ()) -> None:
+    def __init__(self, records: Iterable[AttemptRecord], cost_scores: Sequence[str]) -> None:
         """From the records of a store."""
         self.seconds: Final = Means()
         self.cost: Final = Means()
@@ -81,16 +81,12 @@ class Estimates:
             self.cost.add(record.key, found[1])
 
 
-def standings(
-    experiment: Experiment, attempts: Attempts, selected: AbstractSet[AttemptKey] | None = None
-) -> dict[AttemptKey, Standing]:
-    """What the store's record of every attempt, or of the selected ones, is worth today; reads what they left."""
-    found = {}
-    for case, variant, task, slot in experiment.attempts():
-        key = (case.id, variant.id, task.id, slot)
-        if selected is None or key in selected:
-            found[key] = attempts.standing(case, variant, task, slot)
-    return found
+def standings(experiment: Experiment, attempts: Attempts) -> dict[AttemptKey, Standing]:
+    """What the store's record of every attempt is worth today; reads what they left."""
+    return {
+        (case.id, variant.id, task.id, slot): attempts.standing(case, variant, task, slot)
+        for case, variant, task, slot in experiment.attempts()
+    }
 
 
 def likely_to_run(
@@ -251,11 +247,11 @@ def plan_of(
     found: Mapping[AttemptKey, Standing],
     estimates: Estimates,
     *,
-    at_a_time: int = 1,
-    changes: str | None = None,
-    requests: tuple[int, int] = (0, 0),
-    budget: Budget | None = None,
-    executor: str = "",
+    at_a_time: int,
+    changes: str | None,
+    requests: tuple[int, int],
+    budget: Budget | None,
+    executor: str,
 ) -> Plan:
     """The plan of a run.
 

@@ -22,6 +22,7 @@ from pytest_metricbench.contracts import (
     AttemptRecord,
     CoverageKey,
     CoverageRecord,
+    attempt_name,
 )
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.definition.lock import write_lock
@@ -43,34 +44,38 @@ CACHED_ONLY: Final = "--metricbench-cached-only"
 class ExperimentRun:
     """An experiment in this session, with its store open for writing.
 
-    Attributes:
-        bench: the experiment.
-        writer: its store.
-        selected: the attempts that are part of this session.
-        arrived: those of them with an outcome, and whether it was taken from the store.
-        kept: attempts that are not part of this session and valid in the store.
-        outside: attempts that are neither.
-        notes: what was done beside the attempts, in words.
+    Every attempt of the experiment is ``selected``, ``kept`` or ``outside``, and stays that. One that is selected has
+    ``arrived`` or is ``left``; as long as it is neither it is missing.
     """
 
     bench: Bench
+    """The experiment, and what the options say about it."""
     writer: StoreWriter
+    """Its store."""
     selected: AbstractSet[AttemptKey]
+    """The attempts that are part of this session."""
     systems: AbstractSet[str] | None = None
     """Coverage systems to measure; None: all."""
     arrived: dict[AttemptKey, bool] = field(default_factory=dict)
-    kept: dict[AttemptKey, AttemptRecord] = field(default_factory=dict)
-    outside: set[AttemptKey] = field(default_factory=set)
-    coverage: dict[CoverageKey, CoverageRecord] = field(default_factory=dict)
-    coverage_absent: dict[CoverageKey, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    damaged: list[AttemptKey] = field(default_factory=list)
-    """Attempts that ran again since files that they had left were missing or had changed."""
+    """Selected attempts with an outcome -> whether it was taken from the store."""
     left: set[AttemptKey] = field(default_factory=set)
     """Selected attempts that were not started since the budget of this run was spent."""
+    kept: dict[AttemptKey, AttemptRecord] = field(default_factory=dict)
+    """Attempts that are not part of this session and valid in the store -> their records."""
+    outside: set[AttemptKey] = field(default_factory=set)
+    """Attempts that are not part of this session and not valid in the store either."""
+    coverage: dict[CoverageKey, CoverageRecord] = field(default_factory=dict)
+    """Coverage requests that are answered; none before :meth:`measure_coverage`."""
+    coverage_absent: dict[CoverageKey, str] = field(default_factory=dict)
+    """All others, once they are planned -> why they are not answered, in words."""
+    notes: list[str] = field(default_factory=list)
+    """What was done beside the attempts, in words."""
+    damaged: list[AttemptKey] = field(default_factory=list)
+    """Attempts that ran again since files that they had left were missing or had changed; until that is noted."""
     reached: str | None = None
-    """The limit of the budget that was reached, in words."""
+    """The limit of the budget that was reached first, in words."""
     spending: Spending = field(default_factory=Spending)
+    """What the attempts of this run took."""
 
     @classmethod
     def begin(
@@ -160,7 +165,7 @@ class ExperimentRun:
         told = Counter(key for key, _ in (*arrived, *left))
         for key, times in told.items():
             if key not in keys or times > 1:
-                raise WireError(f"it is about {key} {times} times" if times > 1 else f"it is about {key}")
+                raise WireError(f"it is about {attempt_name(key)}{f' {times} times' if times > 1 else ''}")
         for key, part in arrived:
             self._check(key, part.records)
         for key, part in arrived:
@@ -177,7 +182,7 @@ class ExperimentRun:
         """
         strange = [record.key for record in records if record.key != key]
         if strange:
-            raise WireError(f"it is about {strange[0]}")
+            raise WireError(f"it is about {attempt_name(strange[0])}")
         if not records and key not in self.writer.contents.attempts:
             raise WireError("it says that the attempt is in the store, which does not have it")
 
@@ -227,7 +232,7 @@ class ExperimentRun:
 
     def _note_damage(self) -> None:
         if self.damaged:
-            self._note_again("ran", [f"{'::'.join(key[:3])}[{key[3]}]" for key in self.damaged])
+            self._note_again("ran", [attempt_name(key) for key in self.damaged])
             self.damaged.clear()
 
     def _note_again(self, what: str, names: Sequence[str]) -> None:
@@ -282,7 +287,7 @@ class ExperimentRun:
         return plan
 
     def measure_coverage(
-        self, plan: CoveragePlan, waiting: Callable[[int], None], measure: Measure | None = None
+        self, plan: CoveragePlan, waiting: Callable[[int], None], measure: Measure | None
     ) -> Generator[tuple[PlannedRequest, CoverageRecord, bool]]:
         """Answer the planned requests, keep each, and yield it with whether it was taken from the store.
 
@@ -326,11 +331,7 @@ class ExperimentRun:
             self.part,
         )
 
-    def conclude(
-        self,
-        progress: Callable[[str], None] | None = None,
-        compare: Callable[[Summary], Summary] | None = None,
-    ) -> tuple[Summary, Path]:
+    def conclude(self, progress: Callable[[str], None], compare: Callable[[Summary], Summary]) -> tuple[Summary, Path]:
         """Analyse, and write the summary: as the whole answer only when every attempt has an outcome.
 
         ``progress`` is told what is analysed, which can take a while; ``compare`` adds what changed since an earlier
@@ -342,9 +343,7 @@ class ExperimentRun:
         self._note_damage()
         if (unpriced := unpriced_note(self.bench.budget, self.spending)) is not None:
             self.notes.append(unpriced)
-        summary = summarize(self.results(), progress)
-        if compare is not None:
-            summary = compare(summary)
+        summary = compare(summarize(self.results(), progress))
         partial = bool(self.absent) or next(self.missing(), None) is not None or self._lacks_coverage()
         return summary, self.writer.write_summary(summary_to_json(summary), partial=partial)
 

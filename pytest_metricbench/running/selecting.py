@@ -1,11 +1,12 @@
 """What a node id on the command line names, checked before anything runs: a misspelt part with the right one."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.messages import did_you_mean
 
-_MOST_LISTED = 8
+_MOST_LISTED: Final = 8
 """Names that a message lists where none is near."""
 
 

@@ -12,8 +12,6 @@ from pytest_metricbench.starting.finding import Finding, Kind
 from pytest_metricbench.starting.proposing import EXPERIMENT, EXTRAS, Proposal
 
 _GLUE: Final = "metricbench_attempt.py"
-_LISTED_TASKS: Final = 3
-"""Tasks that the experiments to be filled in begin with."""
 
 
 def about(finding: Finding, folder: Path, name: str) -> Proposal:

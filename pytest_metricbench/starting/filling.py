@@ -15,6 +15,8 @@ from pytest_metricbench.definition.ids import ID_LIMIT, id_problem
 SUFFIX: Final = ".in"
 """Of a template's name: so that no tool takes it for a test or a module."""
 _PLACE: Final = re.compile(r"<<(\w+)>>")
+_PER_SIZE: Final = 20
+"""Subsets drawn of each size, where there are so many."""
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _NOT_TEXT: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
@@ -71,12 +73,12 @@ def id_of(name: str, otherwise: str) -> str:
     return stem if id_problem(stem) is None else otherwise
 
 
-def subsets_of(tasks: int, per_size: int = 20) -> str:
+def subsets_of(tasks: int) -> str:
     """The key ``subsets`` of a case with so many tasks; empty where they are too few to draw from."""
     if tasks < 3:
         return ""
     sizes = sorted({min(max(1, round(tasks / 4)), 20), min(max(2, tasks // 2), 40)})
-    drawn = min(per_size, *(math.comb(tasks, size) for size in sizes))
+    drawn = min(_PER_SIZE, *(math.comb(tasks, size) for size in sizes))
     return (
         "    # Smaller evaluations to compare with the whole: what would fewer tasks have noticed?\n"
         f"    subsets: {{sizes: {sizes}, per_size: {drawn}, seed: 1}}"

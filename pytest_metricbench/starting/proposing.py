@@ -1,9 +1,10 @@
-"""An experiment to be written: its files, and what is said of them."""
+"""An experiment to be written, such as the example of a kind: its files, and what is said of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_metricbench.starting.filling import filled, subsets_of, templates
 from pytest_metricbench.starting.finding import Finding, Kind
 
 EXPERIMENT: Final = "experiment.yml"
@@ -42,3 +43,18 @@ class Proposal:
 
 
 EXTRAS: Final[Mapping[Kind, str]] = {"suite": "suite", "harbor": "harbor", "python": "", "command": "", "table": ""}
+
+_SUITE: Final[Mapping[str, str]] = {
+    "source": "parcels",
+    "tests": "tests",
+    "case": "parcels",
+    "sample": "8",
+    "subsets": subsets_of(8),
+}
+
+
+def example(kind: Kind, name: str) -> Proposal:
+    """The example of a kind, as an experiment of this name."""
+    values = {"name": name, **(_SUITE if kind == "suite" else {})}
+    files = {file: filled(text, values) for file, text in templates(kind).items()}
+    return Proposal(kind, name, files, extra=EXTRAS[kind])

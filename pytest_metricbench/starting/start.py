@@ -12,13 +12,12 @@ from typing import Final
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.starting.about import about
-from pytest_metricbench.starting.examples import example
 from pytest_metricbench.starting.filling import folder_name, id_of, templates
 from pytest_metricbench.starting.finding import KINDS, WORDS, Finding, Kind
 from pytest_metricbench.starting.looking import look
 from pytest_metricbench.starting.pipeline import workflow
 from pytest_metricbench.starting.placing import StartError, existing, place, repository_of
-from pytest_metricbench.starting.proposing import EXPERIMENT, LABELS, SCHEMA, Proposal
+from pytest_metricbench.starting.proposing import EXPERIMENT, LABELS, SCHEMA, Proposal, example
 
 _IGNORED: Final = ".gitignore"
 _MARK: Final = re.compile(r"(FILL IN|CHECK): ([^\"\n]*)")

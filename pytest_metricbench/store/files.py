@@ -16,7 +16,7 @@ LITTLE_ROOM: Final = 32 << 10
 
 
 def regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every regular file below a folder, as (relative path with forward slashes, path), in order of name.
+    """Every regular file below a folder, as (relative path with forward slashes, path), in no order.
 
     Links, pipes and devices are left out: what they lead to is not the folder's. So are names that are no UTF-8, which
     no record can hold, and folders that cannot be read.
@@ -35,10 +35,9 @@ def regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
 def _entries(folder: Path) -> list["os.DirEntry[str]"]:
     try:
         with os.scandir(folder) as entries:
-            known = [entry for entry in entries if _is_text(entry.name)]
+            return [entry for entry in entries if _is_text(entry.name)]
     except OSError:  # gone, not ours to read, or nested deeper than a path can be long
         return []
-    return sorted(known, key=lambda entry: entry.name, reverse=True)
 
 
 def _is_text(name: str) -> bool:

@@ -121,7 +121,7 @@ def unsealed(line: bytes) -> bytes:
     Raises:
         RecordError: it has none, or another one.
     """
-    found = _SEALED.search(line, max(0, len(line) - 22))
+    found = _SEALED.search(line, len(line) - 22)  # before the start is at the start
     if found is None:
         raise RecordError("the line does not end with its checksum")
     if zlib.crc32(memoryview(line)[: found.start()]) != int(found[1], 16):

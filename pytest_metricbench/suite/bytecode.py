@@ -50,7 +50,7 @@ def _differing(one: CodeType, other: CodeType) -> set[int]:
 
 
 def _used(code: CodeType) -> set[int]:
-    """The places of constants that count: those that an instruction has, and of a function what may be its docstring."""
+    """Places of the constants that count: those that instructions have, and of a function what may be its docstring."""
     used = {step.arg or 0 for step in dis.get_instructions(code) if step.opcode in dis.hasconst}
     return used | ({0} if _may_have_docstring(code) else set())
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from pytest_metricbench.contracts import TIME_OUT, AttemptRequest, Outcome
 from pytest_metricbench.suite.mutations import Mutation
@@ -41,7 +42,7 @@ class Asked:
         return max((ran.cpu for ran in self.known), default=0.0)
 
 
-Row = Callable[[Sequence[Asked]], Sequence[Outcome]]
+Row: TypeAlias = Callable[[Sequence[Asked]], Sequence[Outcome]]
 """Makes attempts at tests of one file in one process, in order: at the first at least, up to one that does not pass."""
 
 

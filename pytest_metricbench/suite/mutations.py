@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pytest_metricbench.plain_files import open_regular
+from pytest_metricbench.plain_files import open_regular, strays
 from pytest_metricbench.suite.changes import leading_lines, runs_of, same_code
 from pytest_metricbench.suite.overlay import digest_of
 from pytest_metricbench.suite.patches import PatchError, parse_patch
@@ -219,7 +219,7 @@ def named_file(written: str, folder: Path) -> Path:
         MutationError: there is none.
     """
     path = Path(os.path.abspath(folder / written)) if "\0" not in written else folder
-    if not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve()):
+    if strays(written, path, folder):
         raise MutationError(
             f"{written!r} leaves the experiment's folder", "copy the file into it, or name it absolutely"
         )

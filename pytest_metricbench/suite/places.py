@@ -13,6 +13,8 @@ from typing import Any, Final
 from pydantic import GetCoreSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from pytest_metricbench.plain_files import strays
+
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "build", "dist", "site-packages"})
 _NOT_IMPORTED: Final = frozenset({"conftest.py", "setup.py"})
 """Modules at the top of a source tree that nobody imports by their names, or that several folders have."""
@@ -150,7 +152,7 @@ def _find(written: str, info: ValidationInfo) -> tuple[Path, Path, bool]:
         return _in_project(written, folder, cached_only=bool(context.get("cached_only")))
     path = Path(os.path.abspath(folder / written))
     if path.exists() or os.path.isabs(written) or not all(part.isidentifier() for part in written.split(".")):
-        if not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve()):
+        if strays(written, path, folder):
             remedy = f"name it from the project's ({PROJECT}...), absolutely, or as a package: name.of.it"
             raise _problem(written, f"leaves the experiment's folder; {remedy}")
         if not path.exists() and not context.get("cached_only"):

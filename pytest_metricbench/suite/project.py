@@ -171,7 +171,7 @@ class Project:
         if processes is not None:
             processes.close()
 
-    def listing(self, path: Path, options: Sequence[str]) -> list[dict[str, Any]]:
+    def listing(self, paths: Sequence[Path], options: Sequence[str]) -> list[dict[str, Any]]:
         """The tests that pytest collects: ``file``, ``test`` (what follows it in the node id) and ``idle``.
 
         ``idle`` tests are marked as skipped, or as expected to fail.
@@ -182,10 +182,10 @@ class Project:
         """
         limits = Limits(max(self.timeout, _LISTING), None)
         try:
-            job = self._job([str(path), *options], Mutation({}), limits, listed=True)
+            job = self._job([*map(str, paths), *options], Mutation({}), limits, listed=True)
             server = self._running().new_server(job, limits.seconds)
             if server.problem is not None:
-                raise SuiteError(f"collecting {path} fails: {server.problem[1]}")
+                raise SuiteError(f"collecting {', '.join(map(str, paths))} fails: {server.problem[1]}")
             return list(server.ready["tests"])
         finally:
             self.close()  # whoever lists may well run nothing

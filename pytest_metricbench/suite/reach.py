@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pytest_metricbench.answers import read_json_file
 from pytest_metricbench.contracts import FORMAT_VERSION, OUTPUT_FILE, ContractError
@@ -26,7 +26,7 @@ REACH_FILE: Final = "reach.json"
 _LIMIT: Final = 64 << 20
 """Bytes that are read of one."""
 
-Arcs = Sequence[Sequence[int]]
+Arcs: TypeAlias = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)

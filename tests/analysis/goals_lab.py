@@ -13,8 +13,8 @@ GOALS = dict(zip(TASKS, ("ab", "bc", "", "cd", "e", "af"), strict=True))
 SUBSETS = {f"s{n}": [TASKS[n], TASKS[(n + 1) % 6], TASKS[(n * n + 3) % 6]][: 2 + n % 2] for n in range(6)}
 
 
-def outcomes() -> dict[str, dict[str, list[int]]]:
-    base = {task: [1, 1, 1] for task in TASKS}
+def outcomes() -> dict[str, dict[str, list[Any]]]:
+    base: dict[str, list[Any]] = {task: [1, 1, 1] for task in TASKS}
     return {"baseline": base} | {
         f"m{n}": {task: [0, 0, int(n % 2 == 0)] if (n + k) % 4 == 0 else [1, 1, 1] for k, task in enumerate(TASKS)}
         for n in range(5)

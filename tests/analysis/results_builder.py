@@ -15,6 +15,7 @@ from pytest_metricbench.contracts import (
     CoverageRequest,
     Goals,
     Outcome,
+    OutcomeKind,
     Score,
 )
 from pytest_metricbench.definition.experiment import (
@@ -156,14 +157,15 @@ def _add_attempts(
 
 
 def attempt_record(case: str, variant: str, task: str, slot: int, given: Any) -> AttemptRecord:
-    outcome, kind = {
+    known: dict[object, tuple[OutcomeKind, str]] = {
         UNMEASURED: ("unmeasured", "Error"),
         NOT_REACHED: ("not_reached", "NotReached"),
         NOT_NEEDED: ("not_needed", "NotNeeded"),
         TIMED_OUT: ("died", "TimeOut"),
         NOT_RECORDED: ("unmeasured", "NotRecorded"),
         None: ("died", "Error"),
-    }.get(given if isinstance(given, str | None) else False, ("scored", ""))  # type: ignore[call-overload]
+    }
+    outcome, kind = known.get(given if isinstance(given, str | None) else False, ("scored", ""))
     error = AttemptError(kind, "no", "verifier" if given == UNMEASURED else "agent")
     scored = outcome == "scored"
     return AttemptRecord(

@@ -1,5 +1,7 @@
 """Gates on a summary: what they look at, and when they hold."""
 
+from typing import Any
+
 import pytest
 
 from pytest_metricbench.analysis.summarizing import summarize
@@ -16,13 +18,13 @@ TABLE = CaseTable(
 
 
 def gate(
-    figure: str, op: str, number: float, *, case: str | None = None, subject: str | None = None, k: int | None = None
+    figure: Any, op: Any, number: float, *, case: str | None = None, subject: str | None = None, k: int | None = None
 ) -> Gate:
-    return Gate(f"{figure} {op} {number}", case, subject, figure, k, op, number)  # type: ignore[arg-type]
+    return Gate(f"{figure} {op} {number}", case, subject, figure, k, op, number)
 
 
-def checked(wanted: Gate, tables: dict[str, CaseTable] | CaseTable = TABLE, **settings: object) -> GateResult:
-    (result,) = summarize(build(tables, gates=[wanted], **settings)).gates  # type: ignore[arg-type]
+def checked(wanted: Gate, tables: dict[str, CaseTable] | CaseTable = TABLE, **settings: Any) -> GateResult:
+    (result,) = summarize(build(tables, gates=[wanted], **settings)).gates
     assert result.text == wanted.text
     return result
 

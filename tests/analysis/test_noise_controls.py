@@ -89,7 +89,7 @@ def test_the_threshold_of_the_case_judges_the_halves() -> None:
 
 
 def test_tasks_with_one_attempt_cannot_be_split() -> None:
-    base = {"a": [1], "b": [1, 0], "c": [UNMEASURED, 1]}
+    base: dict[str, list[Any]] = {"a": [1], "b": [1, 0], "c": [UNMEASURED, 1]}
     found = case_of(CaseTable({"baseline": base, "m": base}, {"s": ["a"], "both": ["a", "b"]})).against_itself
     assert found.cells == 1
     assert found.sizes["1"].kill_share.reason == "no task here has two attempts of the baseline to compare"

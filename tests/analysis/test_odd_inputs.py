@@ -12,7 +12,7 @@ from pytest_metricbench.analysis.figures import Coefficient, Correlation
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary
 from pytest_metricbench.analysis.summary_json import summary_from_json, summary_to_json
-from pytest_metricbench.definition.experiment import KillRule
+from pytest_metricbench.definition.experiment import KillRule, MutationScore
 from pytest_metricbench.reporting.terminal import section_lines
 from tests.analysis.goals_lab import GOALS, SUBSETS, TASKS, outcomes
 from tests.analysis.results_builder import UNMEASURED, CaseTable, build
@@ -33,8 +33,8 @@ def with_goals(
     return CaseTable(variants or outcomes(), subsets, goals={"sys": GOALS})
 
 
-def overall(case: CaseSummary, score: str = "kill_share") -> Correlation:
-    return case.correlation["sys"][score].overall  # type: ignore[index]
+def overall(case: CaseSummary, score: MutationScore = "kill_share") -> Correlation:
+    return case.correlation["sys"][score].overall
 
 
 def check_unavailable(found: Correlation, words: str) -> None:
@@ -147,7 +147,7 @@ def test_unequal_attempts() -> None:
 
 
 def test_tasks_that_nobody_measured() -> None:
-    variants: dict[str, dict[str, list[Any]]] = outcomes()  # type: ignore[assignment]
+    variants: dict[str, dict[str, list[Any]]] = outcomes()
     for by_task in variants.values():
         by_task["t0"] = [UNMEASURED] * 3
     case = analysed(with_goals({**SUBSETS, "nothing": ["t0"]}, variants))
@@ -185,7 +185,7 @@ def test_one_mutant() -> None:
 
 
 def test_part_of_an_experiment_draws_nothing_of_what_is_outside() -> None:
-    variants: dict[str, dict[str, list[Any]]] = outcomes()  # type: ignore[assignment]
+    variants: dict[str, dict[str, list[Any]]] = outcomes()
     variants["m1"]["t1"] = ["outside"] * 3
     case = analysed(with_goals(variants=variants), part="-k 'not t1'")
     for figure in (overall(case).kendall, overall(case).kendall.p, overall(case).kendall.random):

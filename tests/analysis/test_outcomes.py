@@ -61,8 +61,8 @@ def test_every_kind_of_attempt_counts_as_what_it_is() -> None:
 def test_a_died_attempt_has_a_null_entry_for_every_score_of_its_task() -> None:
     """Declared scores, scores that any variant has at this task, and the primary: not those of other tasks."""
     policy = ScorePolicy("reward", 1.0, {"tokens": "measurement"})
-    rows = {"a": [None], "b": [{"reward": 1, "elsewhere": 1}]}
-    others = {"a": [{"reward": 0, "tone": "kind", "tidy": True}], "b": [{"reward": 1}]}
+    rows: dict[str, list[Any]] = {"a": [None], "b": [{"reward": 1, "elsewhere": 1}]}
+    others: dict[str, list[Any]] = {"a": [{"reward": 0, "tone": "kind", "tidy": True}], "b": [{"reward": 1}]}
     case = of_tasks(rows, policy=policy, others=others).cases["c"]
     attempts = case.variants["baseline"].attempts
     assert {score: len(found) for score, found in attempts["a"].items()} == {
@@ -82,7 +82,11 @@ def test_labels_and_measurements_are_kept_but_stay_out_of_pass_at_k() -> None:
 
 def test_an_exclusion_belongs_to_a_task() -> None:
     """A score that is a label at one task still counts at another, and stands in no denominator where it does not."""
-    rows = {"a": [{"reward": 1, "grade": 1}], "b": [{"reward": 1, "grade": "good"}], "d": [{"reward": 1}]}
+    rows: dict[str, list[Any]] = {
+        "a": [{"reward": 1, "grade": 1}],
+        "b": [{"reward": 1, "grade": "good"}],
+        "d": [{"reward": 1}],
+    }
     figure = of_tasks(rows).cases["c"].variants["baseline"].pass_at_k["grade"]["1"]
     assert (figure.value, figure.count, figure.nan_count, figure.excluded) == (1.0, 1, 0, 2)
 

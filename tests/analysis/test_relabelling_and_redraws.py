@@ -2,8 +2,6 @@
 
 import itertools
 import math
-import random
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ from pytest_metricbench.analysis.goal_sets import GoalSets
 from pytest_metricbench.analysis.intervals import correlation_interval, difference_interval
 from pytest_metricbench.analysis.mutation_score import drops, mean_drops, set_kills
 from pytest_metricbench.analysis.redraws import AttemptRedraws, CaseRedraws, Judge
-from pytest_metricbench.analysis.results import Results
 from pytest_metricbench.analysis.strata import Side
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary_json import summary_to_json
@@ -27,6 +24,7 @@ from pytest_metricbench.analysis.task_labels import Tail, TaskLabelTest, tail
 from pytest_metricbench.analysis.unions import Design
 from pytest_metricbench.definition.experiment import KillRule
 from tests.analysis.goals_lab import GOALS, TASKS, analysed, big_table, table
+from tests.analysis.order_lab import shuffled
 from tests.analysis.results_builder import build
 
 # ---------------------------------------------------------------- task labels
@@ -245,33 +243,6 @@ def test_intervals_that_cannot_be_made_say_why() -> None:
 
 
 # ---------------------------------------------------------------- the same bytes
-
-
-def shuffled(given_results: Results, seed: int) -> Results:
-    """Tasks, subsets, their members, records and the goals of records in another order."""
-    draw = random.Random(seed)
-
-    def mixed(items: Any) -> Any:
-        items = list(items)
-        draw.shuffle(items)
-        return items
-
-    cases = tuple(
-        replace(
-            case,
-            tasks=tuple(mixed(case.tasks)),
-            subsets=tuple(mixed(replace(s, tasks=tuple(mixed(s.tasks))) for s in case.subsets)),
-        )
-        for case in given_results.experiment.cases
-    )
-    coverage = {
-        key: replace(record, goals=replace(record.goals, by_task=dict(mixed(record.goals.by_task.items()))))
-        for key, record in mixed(given_results.coverage.items())
-        if record.goals is not None
-    }
-    experiment = replace(given_results.experiment, cases=cases)
-    attempts = dict(mixed(given_results.attempts.items()))
-    return replace(given_results, experiment=experiment, attempts=attempts, coverage=coverage)
 
 
 @given(st.integers(0, 2**32), st.sampled_from([KillRule(), KillRule("fisher", 0.3), KillRule("fisher", None, 0.4)]))

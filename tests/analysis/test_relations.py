@@ -183,7 +183,7 @@ def test_a_single_subset_leaves_no_choice() -> None:
 
 def test_a_choice_outside_this_part_is_not_made() -> None:
     variants = outcomes()
-    variants["m0"]["t0"] = [OUTSIDE] * 3  # type: ignore[list-item]
+    variants["m0"]["t0"] = [OUTSIDE] * 3
     found = analysed(CaseTable(variants, SUBSETS, goals={"sys": GOALS}), part="x").choice["sys"]["kill_share"]
     assert any(figure.outside for figure in found.values())
 

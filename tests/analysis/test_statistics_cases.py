@@ -33,12 +33,12 @@ from pytest_metricbench.analysis.size_control import attainable_r, partial_coeff
 from pytest_metricbench.analysis.strata import Side, coefficients_many
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.task_labels import Tail, tail
-from pytest_metricbench.definition.experiment import KillRule
+from pytest_metricbench.definition.experiment import KillRule, MutationScore
 from tests.analysis.reference_cases import CASES
 from tests.analysis.results_builder import CaseTable, build
 
 
-def of_area(*areas: str) -> Any:
+def of_area(*areas: str) -> pytest.MarkDecorator:
     chosen = [case for case in CASES if case["area"] in areas]
     assert chosen
     return pytest.mark.parametrize("case", chosen, ids=[case["id"] for case in chosen])
@@ -174,7 +174,8 @@ def test_end_to_end(case: dict[str, Any]) -> None:
     assert [found.subsets[s].kill_share.value for s in subsets] == [
         close(case, value) for value in expected["mutant_hard_kill"]
     ]
-    for rule, score in (("mean_difference", "mean_drop"), ("kill_share", "kill_share")):
+    scores: dict[str, MutationScore] = {"mean_difference": "mean_drop", "kill_share": "kill_share"}
+    for rule, score in scores.items():
         wanted, got = expected["by_rule"][rule], found.correlation["goals"][score].overall
         assert got.pairs == wanted["n_pairs"]
         for name, figure in (("pearson", got.pearson), ("spearman", got.spearman), ("kendall_tau_b", got.kendall)):

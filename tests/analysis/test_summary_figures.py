@@ -1,5 +1,7 @@
 """What the summary says of kills, mutation scores, coverage, correlations, and of what is not there."""
 
+from typing import Any
+
 import pytest
 
 from pytest_metricbench.analysis.summarizing import summarize
@@ -12,15 +14,15 @@ SOLVED = {"a": GOOD, "b": GOOD, "d": GOOD}
 """Three tasks that the baseline solves."""
 
 
-def case_of(table: CaseTable, **settings: object) -> CaseSummary:
-    return summarize(build(table, **settings)).cases["c"]  # type: ignore[arg-type]
+def case_of(table: CaseTable, **settings: Any) -> CaseSummary:
+    return summarize(build(table, **settings)).cases["c"]
 
 
 # ---------------------------------------------------------------- means over tasks
 
 
 def test_a_mean_says_what_it_rests_on() -> None:
-    rows = {"a": GOOD, "b": [1, UNMEASURED, MISSING], "d": [UNMEASURED] * 3}
+    rows: dict[str, list[Any]] = {"a": GOOD, "b": [1, UNMEASURED, MISSING], "d": [UNMEASURED] * 3}
     variant = case_of(CaseTable({"baseline": rows}), ks=[1, 3, 5]).variants["baseline"]
     one, three, five = (variant.pass_at_k["reward"][k] for k in ("1", "3", "5"))
     assert (one.value, one.count, one.nan_count, one.attempts_unmeasured) == (1.0, 2, 1, 5)
@@ -102,7 +104,7 @@ def test_scores_leave_out_invalid_equivalent_and_control_mutants() -> None:
     assert (share.without_cell, share.missing_cells) == (1, 1)
     assert share.interval is not None
     assert (share.over_detected.value, share.over_detected.mutants) == (1.0, 1)
-    assert (share.with_equivalents.value, share.with_equivalents.killed) == (pytest.approx(2 / 3), 2)
+    assert (share.with_equivalents.value, share.with_equivalents.killed) == pytest.approx((2 / 3, 2))
 
 
 def test_kills_list_every_cell_of_every_mutant() -> None:
@@ -114,7 +116,7 @@ def test_kills_list_every_cell_of_every_mutant() -> None:
 
 def test_false_kills_are_those_of_valid_controls() -> None:
     false = case_of(grouped()).false_kills
-    assert (false.cells, false.killed_cells, false.cell_rate.value) == (3, 1, pytest.approx(1 / 3))
+    assert (false.cells, false.killed_cells, false.cell_rate.value) == pytest.approx((3, 1, 1 / 3))
     assert (false.controls, false.killed_controls, false.control_rate.value) == (1, 1, 1.0)
     assert [(kill.mutant, kill.task) for kill in false.kills] == [("copy", "b")]
     none = case_of(CaseTable({"baseline": SOLVED})).false_kills
@@ -123,14 +125,18 @@ def test_false_kills_are_those_of_valid_controls() -> None:
 
 def test_mean_drop_is_not_clipped_and_leaves_missing_cells_out() -> None:
     base = {"a": [1, 1, 0, 0], "b": [1, 1, 1, 1]}
-    mutants = {"better": {"a": [1, 1, 1, 1], "b": [UNMEASURED] * 4}, "worse": {"a": [0] * 4, "b": [1, 1, 1, 0]}}
+    mutants: dict[str, dict[str, list[Any]]] = {
+        "better": {"a": [1, 1, 1, 1], "b": [UNMEASURED] * 4},
+        "worse": {"a": [0] * 4, "b": [1, 1, 1, 0]},
+    }
     drop = case_of(CaseTable({"baseline": base, **mutants})).pool.mean_drop
     assert drop.value == pytest.approx((-0.5 + (0.5 + 0.25) / 2) / 2, abs=1e-15)
     assert (drop.mutants, drop.cells, drop.missing_cells) == (2, 3, 1)
 
 
 def test_kills_that_rest_on_died_attempts_are_counted_apart() -> None:
-    mutants = {"crash": {**SOLVED, "a": [None, None, 1]}, "both": {**SOLVED, "a": [None, None, 1], "b": BAD}}
+    crash: dict[str, list[Any]] = {**SOLVED, "a": [None, None, 1]}
+    mutants = {"crash": crash, "both": {**crash, "b": BAD}}
     died = case_of(CaseTable({"baseline": SOLVED, **mutants})).died_kills
     assert [(kill.mutant, kill.task) for kill in died.kills] == [("crash", "a"), ("both", "a")]
     assert (died.total, died.mutants) == (3, ("crash",))
@@ -229,7 +235,7 @@ def test_sizes_average_over_their_subsets() -> None:
     size = case_of(covered({"s1": 0.25, "s2": "none", "s3": 0.5, "s4": 1.0})).sizes["1"]
     assert (size.subsets, size.kill_share.count) == (2, 2)
     assert size.kill_share.value == pytest.approx(1 / 3)
-    assert (size.kill_share.low, size.kill_share.high) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert (size.kill_share.low, size.kill_share.high) == pytest.approx((1 / 3, 1 / 3))
     assert (size.coverage["sys"].value, size.coverage["sys"].nan_count) == (0.25, 1)
 
 
@@ -268,12 +274,16 @@ def test_a_complete_run_has_no_problems() -> None:
 # ---------------------------------------------------------------- a part of an experiment
 
 
-def part_of(table: CaseTable, **settings: object) -> Summary:
-    return summarize(build(table, part="-k a", **settings))  # type: ignore[arg-type]
+def part_of(table: CaseTable, **settings: Any) -> Summary:
+    return summarize(build(table, part="-k a", **settings))
 
 
 def test_figures_that_need_what_is_outside_are_unavailable() -> None:
-    outcomes = {"baseline": SOLVED, "m1": {**SOLVED, "a": BAD}, "m2": {**SOLVED, "b": [0, OUTSIDE, OUTSIDE]}}
+    outcomes: dict[str, dict[str, list[Any]]] = {
+        "baseline": SOLVED,
+        "m1": {**SOLVED, "a": BAD},
+        "m2": {**SOLVED, "b": [0, OUTSIDE, OUTSIDE]},
+    }
     summary = part_of(CaseTable(outcomes, SUBSETS, {"sys": dict.fromkeys([*SUBSETS, "pool"], 0.5)}))
     case = summary.cases["c"]
     reason = "2 of 27 attempts are outside this part and not in the store"
@@ -299,7 +309,10 @@ def test_figures_that_need_what_is_outside_are_unavailable() -> None:
 
 
 def test_a_mutant_of_which_only_deaths_are_known_may_be_valid_yet() -> None:
-    outcomes = {"baseline": SOLVED, "m": {"a": [None] * 3, "b": [OUTSIDE] * 3, "d": [OUTSIDE] * 3}}
+    outcomes: dict[str, dict[str, list[Any]]] = {
+        "baseline": SOLVED,
+        "m": {"a": [None] * 3, "b": [OUTSIDE] * 3, "d": [OUTSIDE] * 3},
+    }
     case = part_of(CaseTable(outcomes, {"s1": ["a"]})).cases["c"]
     assert case.variants["m"].valid
     assert case.subsets["s1"].kill_share.reason == "6 of 12 attempts are outside this part and not in the store"
@@ -307,7 +320,11 @@ def test_a_mutant_of_which_only_deaths_are_known_may_be_valid_yet() -> None:
 
 
 def test_one_threshold_for_the_case_needs_the_whole_case() -> None:
-    outcomes = {"baseline": SOLVED, "m1": {**SOLVED, "a": BAD}, "m2": {**SOLVED, "b": [OUTSIDE] * 3}}
+    outcomes: dict[str, dict[str, list[Any]]] = {
+        "baseline": SOLVED,
+        "m1": {**SOLVED, "a": BAD},
+        "m2": {**SOLVED, "b": [OUTSIDE] * 3},
+    }
     case = part_of(CaseTable(outcomes, {"s1": ["a"]}), rule=KillRule("fisher", None, 0.9)).cases["c"]
     assert case.subsets["s1"].kill_share.outside
     assert case.subsets["s1"].mean_drop.value == 0.5
@@ -317,7 +334,11 @@ def test_one_threshold_for_the_case_needs_the_whole_case() -> None:
 
 
 def test_an_outside_control_takes_away_only_false_kills() -> None:
-    outcomes = {"baseline": SOLVED, "m": {**SOLVED, "a": BAD}, "copy": {**SOLVED, "b": [OUTSIDE] * 3}}
+    outcomes: dict[str, dict[str, list[Any]]] = {
+        "baseline": SOLVED,
+        "m": {**SOLVED, "a": BAD},
+        "copy": {**SOLVED, "b": [OUTSIDE] * 3},
+    }
     case = part_of(CaseTable(outcomes, controls=["copy"]), rule=KillRule("fisher", None, 0.9)).cases["c"]
     assert case.pool.kill_share.value == 1.0
     assert case.false_kills.cell_rate.outside

@@ -2,7 +2,6 @@
 
 import json
 import math
-import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from pytest_metricbench.analysis.summary import Summary
 from pytest_metricbench.analysis.summary_json import SummaryError, summary_from_json, summary_to_json
 from pytest_metricbench.analysis.variant_models import AttemptValue
 from pytest_metricbench.definition.experiment import Gate, KillRule
+from tests.analysis.order_lab import shuffled
 from tests.analysis.results_builder import OUTSIDE, UNMEASURED, CaseTable, build
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "summary.md"
@@ -30,16 +30,18 @@ SKELETON = {
 
 
 def results() -> Results:
-    odd = [
+    odd: list[Any] = [
         {"reward": math.nan},
         {"reward": math.inf},
         {"reward": -math.inf},
         {"reward": 0.1 + 0.2, "tone": "schön \ud800"},
     ]
-    base = {"t1": [1, True, None, UNMEASURED], "t2": odd, "t10": [1, 1, 1, 1]}
+    base: dict[str, list[Any]] = {"t1": [1, True, None, UNMEASURED], "t2": odd, "t10": [1, 1, 1, 1]}
     mutants = {"m1": {**base, "t10": [0, 0, 0, 0]}, "m2": base, "copy": base}
     subsets = {"s1": ["t1"], "s2": ["t2"], "s10": ["t10", "t1"], "s3": ["t10", "t2", "t1"]}
-    coverage = {"sys": {"pool": 1.0, "s1": 0.25, "s2": 0.5, "s10": "none", "s3": 0.75}}
+    coverage: dict[str, dict[str, float | str | None]] = {
+        "sys": {"pool": 1.0, "s1": 0.25, "s2": 0.5, "s10": "none", "s3": 0.75}
+    }
     table = CaseTable({"baseline": base, **mutants}, subsets, coverage, controls=["copy"], equivalent={"m2": 'a "b"\n'})
     gate = Gate("baseline pass@1 >= 0.5", None, "baseline", "pass@k", 1, ">=", 0.5)
     return build(table, ks=[1, 3], gates=[gate], warnings=["two\x1b[31m lines\n"])
@@ -106,31 +108,6 @@ def test_every_figure_has_a_value_or_a_reason() -> None:
 def test_a_figure_refuses_to_be_neither_or_both(fields: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="value"):
         Figure(**fields)
-
-
-def shuffled(given: Results, seed: int) -> Results:
-    """The same results with tasks, subsets, members of subsets and records in another order."""
-    draw = random.Random(seed)
-
-    def mixed(items: Any) -> Any:
-        items = list(items)
-        draw.shuffle(items)
-        return items
-
-    cases = tuple(
-        replace(
-            case,
-            tasks=tuple(mixed(case.tasks)),
-            subsets=tuple(mixed(replace(s, tasks=tuple(mixed(s.tasks))) for s in case.subsets)),
-        )
-        for case in given.experiment.cases
-    )
-    return replace(
-        given,
-        experiment=replace(given.experiment, cases=cases),
-        attempts=dict(mixed(given.attempts.items())),
-        coverage=dict(mixed(given.coverage.items())),
-    )
 
 
 @given(st.integers(0, 2**32), st.sampled_from([KillRule(), KillRule("fisher", 0.3), KillRule("fisher", None, 0.4)]))
@@ -202,9 +179,9 @@ def test_an_unknown_or_wrong_field_is_named() -> None:
 # ---------------------------------------------------------------- the document
 
 
-def models() -> set[type]:
+def models() -> set[type[BaseModel]]:
     """Every model that a summary is made of."""
-    found: set[type] = set()
+    found: set[type[BaseModel]] = set()
 
     def visit(annotation: Any) -> None:
         if isinstance(annotation, type) and issubclass(annotation, BaseModel) and annotation not in found:
@@ -231,7 +208,7 @@ def documented() -> dict[str, set[str]]:
     return sections
 
 
-def own_fields(model: type) -> set[str]:
+def own_fields(model: type[BaseModel | AttemptValue]) -> set[str]:
     """Fields that the models it extends do not have: the document explains those where they come from."""
     if not issubclass(model, BaseModel):
         return set(AttemptValue.__slots__)
@@ -246,6 +223,6 @@ def test_every_field_is_documented_and_nothing_else() -> None:
 
 
 def test_every_figure_extends_the_one_that_is_explained_first() -> None:
-    figures = [model for model in models() if {"value", "reason", "outside"} <= set(model.model_fields)]  # type: ignore[attr-defined]
+    figures = [model for model in models() if {"value", "reason", "outside"} <= set(model.model_fields)]
     assert len(figures) == 19
     assert all(issubclass(model, Figure) for model in figures)

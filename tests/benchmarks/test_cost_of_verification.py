@@ -76,10 +76,22 @@ def test_verifying_beside_running(
 def test_reading_a_journal_beside_json(tmp_path: Path, shown: Callable[[str], None], files: int) -> None:
     """100,000 checked lines, checksum and all, beside what ``json.loads`` alone takes for them."""
     record = AttemptRecord(
-        *("refunds", "skips-eligibility", "late-purchase", 1, "a" * 32, "scored", {"reward": 1.0, "tokens": 1234}),
-        *(None, None, "sha256:" + "f" * 64, "sha256:" + "e" * 64, 123456, "2026-01-01T00:00:00.000+00:00", 1.25),
-        {f"trace/{number}.json": "sha256:" + "d" * 64 for number in range(files)},
-        None,
+        case="refunds",
+        variant="skips-eligibility",
+        task="late-purchase",
+        attempt=1,
+        trial_id="a" * 32,
+        outcome="scored",
+        scores={"reward": 1.0, "tokens": 1234},
+        error=None,
+        time_limit=None,
+        fingerprint="sha256:" + "f" * 64,
+        verifier="sha256:" + "e" * 64,
+        seed=123456,
+        started="2026-01-01T00:00:00.000+00:00",
+        duration=1.25,
+        files={f"trace/{number}.json": "sha256:" + "d" * 64 for number in range(files)},
+        supersedes=None,
     )
     lines = (seal(to_line(attempt_to_json(replace(record, attempt=slot)))) for slot in range(1, 100_001))
     path = tmp_path / "attempts.jsonl"

@@ -96,7 +96,8 @@ def cost(measured: Callable[..., Cost], argv: list[str], folder: Path) -> tuple[
 def of_one(measured: Callable[..., Cost], argv: list[str], many: Path, few: Path, more: int) -> tuple[float, float]:
     """CPU and wall of one attempt of ``more`` that ``many`` has above ``few``: without the start of the process."""
     runs = [(cost(measured, argv, many), cost(measured, argv, few)) for _ in range(REPEATS)]
-    return tuple((min(m[i] for m, _ in runs) - min(f[i] for _, f in runs)) / more for i in (0, 1))
+    cpu, wall = ((min(m[i] for m, _ in runs) - min(f[i] for _, f in runs)) / more for i in (0, 1))
+    return cpu, wall
 
 
 def test_an_attempt_beside_inspect_ai_muteval_and_plain_tests(

@@ -95,7 +95,8 @@ def test_attempts_a_second(
     """All tests of one module of toolz against some mutants of it, in turns with processes, the best of each."""
     mutants = patches((project / "toolz" / f"{MODULE}.py").read_text())
     (project / "experiment.yml").write_text(experiment(mutants))
-    ours, plain, seconds = [], [], {"ours": [], "plain": []}
+    ours, plain = [], []
+    seconds: dict[str, list[float]] = {"ours": [], "plain": []}
     command: list[str] = []
     for _ in range(ROUNDS):
         shutil.rmtree(project / ".metricbench", ignore_errors=True)

@@ -1,6 +1,7 @@
 """Gates against an earlier run: how they are written, what they look at, and what noise excuses."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -37,9 +38,9 @@ SCOPE = Scope(
         ("  refunds  no significant\tnew survivors ", ("refunds", None, "new_survivors", None, "<=", 0.0, False, True)),
     ],
 )
-def test_how_they_are_written(text: str, expected: tuple[object, ...]) -> None:
+def test_how_they_are_written(text: str, expected: tuple[Any, ...]) -> None:
     gate = check_gate(text, SCOPE)
-    assert gate == Gate(text, *expected)  # type: ignore[arg-type]
+    assert gate == Gate(text, *expected)
     assert gate.compares
 
 

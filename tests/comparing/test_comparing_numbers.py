@@ -77,7 +77,7 @@ def test_students_quantile(df: int) -> None:
 def test_a_task_with_too_few_entries_in_one_run_is_left_out() -> None:
     then, now = {"a": (5, 5), "b": (2, 2), "c": (5, 0)}, {"a": (5, 4), "b": (5, 5), "c": (1, 1)}
     found = paired_difference(then, now, pass_hat_k, 3)
-    assert (found.tasks, found.left_out, found.value) == (1, 2, pytest.approx(4 / 10 - 1))
+    assert (found.tasks, found.left_out, found.value) == pytest.approx((1, 2, 4 / 10 - 1))
     assert found.interval_reason == "1 task: an interval needs two"
     none = paired_difference(then, now, pass_at_k, 6)
     assert (none.value, none.reason) == (None, "no task has 6 entries in both runs")
@@ -94,7 +94,7 @@ def test_over_several_cases_a_case_is_a_cluster() -> None:
     good, bad = {"a": [1] * 5, "b": [1] * 5}, {"a": [0] * 5, "b": [0] * 5}
     found = comparison({"x": table(base=good), "y": table(base=good)}, {"x": table(base=bad), "y": table(base=good)})
     over = found.over_cases["1"]
-    assert (over.value, over.tasks, over.clusters, over.se) == (-0.5, 4, 2, pytest.approx(0.5))
+    assert (over.value, over.tasks, over.clusters, over.se) == pytest.approx((-0.5, 4, 2, 0.5))
     assert over.interval == (-1.0, 1.0), "Student's t with one degree of freedom is wide"
     assert comparison(table(), table()).over_cases == {}
 
@@ -207,7 +207,7 @@ def test_changes_of_the_scores_over_the_common_cells() -> None:
     then = run([(4, 4), (4, 4)], [[(0, 4), (4, 4)], [(4, 4), (0, 4)], [(4, 4), (4, 4)]])
     now = run([(4, 4), (4, 4)], [[(4, 4), (4, 4)], [(4, 4), (0, 4)], [(4, 4), (3, 4)]])
     found = score_changes(both(then, now), 400, np.random.default_rng(3))
-    assert (found["kill_share"].then, found["kill_share"].now) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert (found["kill_share"].then, found["kill_share"].now) == pytest.approx((2 / 3, 1 / 3))
     assert found["mean_drop"].then == pytest.approx(1 / 3)
     assert found["mean_drop"].now == pytest.approx((0.5 + 0.125) / 3)
     low, high = found["kill_share"].interval or (0, 0)

@@ -142,9 +142,9 @@ def test_coefficients_over_the_common_subsets_and_mutants_are_those_of_the_summa
     found = compare_runs(one, other, "x").cases["c"].correlation["x"]
     for score in ("kill_share", "mean_drop"):
         for method in ("pearson", "spearman", "kendall"):
-            change = getattr(found[score], method)  # type: ignore[index]
+            change = getattr(found[score], method)
             for summary, value in ((one, change.then), (other, change.now)):
-                overall = summary.cases["c"].correlation["x"][score].overall  # type: ignore[index]
+                overall = summary.cases["c"].correlation["x"][score].overall
                 assert value == pytest.approx(getattr(overall, method).value, abs=1e-9)
             assert change.interval is None
             assert "goals of each task" in change.interval_reason
@@ -265,7 +265,7 @@ def test_the_terms_are_known_before_a_run() -> None:
 
 
 def test_a_summary_that_the_plugin_made_is_coherent() -> None:
-    odd = {"a": [1, True, None, UNMEASURED, MISSING], "b": [OUTSIDE] * 5, "c": [0.5] * 5}
+    odd: dict[str, list[Any]] = {"a": [1, True, None, UNMEASURED, MISSING], "b": [OUTSIDE] * 5, "c": [0.5] * 5}
     table_ = CaseTable(
         {"baseline": odd, "m": {**odd, "a": [None] * 5}, "copy": odd, "same": odd},
         {"s": ["a"]}, {"x": {"s": 0.5}}, controls=["copy"], equivalent={"same": "yes"},

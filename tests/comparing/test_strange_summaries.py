@@ -24,7 +24,7 @@ LATER = summary_of(
 EARLIER = summary_to_json(
     summary_of(table({"m": BASE, "n": {**BASE, "a": [0, None, 0, 0, 1]}}, subsets=SUBSETS, coverage=COVERAGE), run="r")
 )
-VALUES = st.sampled_from(
+VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, False, 0, 1, -1, 5, 10**30, -0.5, 1e308, 0.3, "", "a", "m", "baseline", "killed", "detected", [], {}]
 )
 

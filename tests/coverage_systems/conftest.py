@@ -2,10 +2,7 @@
 
 import hashlib
 import json
-import sys
-import textwrap
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +10,9 @@ import pytest
 
 from pytest_metricbench.bases import CoverageSystem
 from pytest_metricbench.contracts import CaseRef, CoverageRequest, EvidenceFile
+from tests.experiment_folder import folder, module
 
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The experiment's folder."""
-    folder = tmp_path / "experiment"
-    folder.mkdir()
-    return folder
+__all__ = ["folder", "module"]
 
 
 @pytest.fixture
@@ -65,19 +57,3 @@ def request_for(workspace: Path) -> Callable[..., CoverageRequest]:
         return request
 
     return make_request
-
-
-@pytest.fixture
-def module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
-    """Writes a module of a name of its own into the experiment's folder and gives the name."""
-    before = set(sys.modules)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def write(text: str) -> str:
-        name = f"target_{uuid.uuid4().hex}"
-        (folder / f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
-        return name
-
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]

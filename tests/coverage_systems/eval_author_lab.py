@@ -5,7 +5,7 @@ import json
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pytest_metricbench.contracts import CaseRef, CoverageRequest, EvidenceFile, Score
 from pytest_metricbench.coverage.eval_author.system import EvalAuthorCoverage
@@ -83,7 +83,7 @@ def request(
                 path = workspace / f"evidence/{task}/{trial}/{name}"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-                outcome = "died" if trial in died else "scored"
+                outcome: Literal["scored", "died"] = "died" if trial in died else "scored"
                 found.append(EvidenceFile(path, trial, name, digest(content), outcome))
         files[task] = tuple(found)
     made = CoverageRequest(CaseRef("help", "Answers customers."), "s1", tuple(tasks), "audit", settings or {}, files)

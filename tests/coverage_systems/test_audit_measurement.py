@@ -41,7 +41,8 @@ def measured(folder: Path) -> Any:
     if "out-judged" in folder.parts:
         judgments = read_judgments(SAMPLES / "capability-judgments.json", "capability-judgments.json", audit)
     content = parse_trace((SAMPLES / trace).read_bytes())
-    return measure_trace(KIND_OF[method], audit, content, Subject(task, run, trace), judgments)
+    kind = next(kind for known, kind in KIND_OF.items() if known == method)
+    return measure_trace(kind, audit, content, Subject(task, run, trace), judgments)
 
 
 def test_the_samples_are_all_here() -> None:

@@ -145,7 +145,10 @@ def test_what_changes_the_digest(load: Load, folder: Path) -> None:
     base = settings(load(**keys))
     assert settings(load(**keys)) == base
     assert settings(load(**keys, timeout=5)) == base
-    for change in ({"methods": ["tool_calls"]}, {"score_scope": "tool"}, {"env": {"A": "1"}}, {"judgments": []}):
+    changes: list[dict[str, Any]] = [
+        {"methods": ["tool_calls"]}, {"score_scope": "tool"}, {"env": {"A": "1"}}, {"judgments": []},
+    ]  # fmt: skip
+    for change in changes:
         assert settings(load(**{**keys, **change})) != base, change
     assert settings(load(**keys, interpreter=sys.executable)) != base  # another word, maybe another Python
     for name in ("author.py", "j.json", "audit.md", "scripts/measure.py", "scripts/report.py"):

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ class Audited:
 
 
 @pytest.fixture
-def audited(lab: Lab) -> Iterator[Audited]:
+def audited(lab: Lab) -> Audited:
     return Audited(lab)
 
 

@@ -157,8 +157,8 @@ def test_evidence_that_is_not_what_it_was_fails_the_request(
         case "folder":
             file.path.mkdir()
         case "link" | "loop" | "zero":
-            leads = {"link": workspace / "copy.json", "loop": file.path, "zero": "/dev/zero"}[kind]
-            file.path.symlink_to(leads)
+            leads: dict[str, Path | str] = {"link": workspace / "copy.json", "loop": file.path, "zero": "/dev/zero"}
+            file.path.symlink_to(leads[kind])
     words = {"changed": "has changed since its attempt ended", "gone": "cannot be read"}.get(kind, "not a regular file")
     with pytest.raises(CoverageError, match=words) as caught:
         make(ToolCallCoverage, tools=["a"]).measure(request, workspace)

@@ -97,7 +97,7 @@ class Processes:
         from distributed import Client
 
         def others(dask_scheduler: Any) -> int:  # here, so that it is sent whole: the scheduler cannot import this file
-            return sum(name.startswith("Client-") for name in dask_scheduler.clients) - 1
+            return len([name for name in dask_scheduler.clients if name.startswith("Client-")]) - 1
 
         with Client(self.address, set_as_default=False) as client:
             until(lambda: client.run_on_scheduler(others), "a session to connect")

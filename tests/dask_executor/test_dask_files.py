@@ -11,9 +11,10 @@ from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.executors.dask_files import bundled_files, file_digests
 from pytest_metricbench.executors.dask_packs import PackError
 from tests.dask_executor.dask_lab import experiment
+from tests.present import present
 
 
-def bundled(path: Path) -> list[str]:
+def bundled(path: Path) -> dict[str, Path]:
     loaded = load_experiment(path)
     return bundled_files(loaded, Fingerprints(loaded))
 
@@ -43,7 +44,7 @@ def test_the_lock_is_sent(tmp_path: Path) -> None:
     form["cases"][0]["subsets"] = {"sizes": [1], "per_size": 2}
     path.write_text(yaml.safe_dump(form))
     loaded = load_experiment(path)
-    loaded.lock.path.write_text(loaded.lock.text)
+    present(loaded.lock).path.write_text(present(loaded.lock).text)
     assert "experiment.lock.yml" in bundled(path)
 
 

@@ -167,7 +167,7 @@ def test_the_wait_for_workers_begins_when_the_last_was_lost(pool: Pool, tmp_path
 
 def test_an_end_does_not_wait_for_workers_that_answer_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = dask.DaskExecutor(DaskSettings(workers=1))
-    ended = []
+    ended: list[Sequence[str]] = []
 
     class Busy:
         """A pool of workers that always have an answer ready."""
@@ -175,7 +175,7 @@ def test_an_end_does_not_wait_for_workers_that_answer_all_the_time(monkeypatch: 
         def stop(self, sites: Sequence[str]) -> None:
             ended.append(sites)
 
-    executor._pool = Busy()
+    monkeypatch.setattr(executor, "_pool", Busy())
     monkeypatch.setattr(executor, "_collect", lambda pool, seconds: True)
     monkeypatch.setattr(dask, "_COLLECTING", 0.01)
     executor.stop()

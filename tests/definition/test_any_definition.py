@@ -67,7 +67,7 @@ def test_a_damaged_experiment(folder: Folder, damages: list[Any]) -> None:
     tree = copy.deepcopy(TREE)
     for way, value, how in damages:
         with suppress(KeyError, IndexError, TypeError):
-            node = tree
+            node: Any = tree
             for part in way[:-1]:
                 node = node[part]
             kept = node[way[-1]]

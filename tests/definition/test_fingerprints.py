@@ -180,7 +180,10 @@ def shop(folder: Folder) -> Folder:
 def digests(experiment: Experiment, **options: Any) -> dict[Any, str]:
     """Every digest of an experiment by what it is about."""
     prints = Fingerprints(experiment, **options)
-    found = {(c.id, v.id, t.id): prints.attempt(c, v, t) for c in experiment.cases for v in c.variants for t in c.tasks}
+    found: dict[Any, str] = {}
+    found |= {
+        (c.id, v.id, t.id): prints.attempt(c, v, t) for c in experiment.cases for v in c.variants for t in c.tasks
+    }
     found["verifier"] = prints.verifier()
     found |= {("coverage", entry.id): prints.coverage_settings(entry) for entry in experiment.coverage}
     return found
@@ -324,8 +327,13 @@ def test_the_id_that_requests_carry_is_part_of_the_fingerprint(shop: Folder) -> 
 def test_a_file_is_read_once(shop: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_metricbench.definition import fingerprints
 
-    read = []
-    monkeypatch.setattr(fingerprints, "digest_file", lambda path: read.append(path) or f"sha256:{path.name}")
+    read: list[Path] = []
+
+    def digest_file(path: Path) -> str:
+        read.append(path)
+        return f"sha256:{path.name}"
+
+    monkeypatch.setattr(fingerprints, "digest_file", digest_file)
     experiment = shop.load()
     prints = Fingerprints(experiment)
     for _ in range(2):

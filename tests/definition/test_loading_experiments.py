@@ -6,7 +6,7 @@ from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import AttemptRequest, Outcome
 from pytest_metricbench.definition.experiment import AnalysisSettings, Experiment, Gate, KillRule, ScorePolicy, Subset
 from pytest_metricbench.definition.loading import load_experiment
-from tests.definition.definition_lab import Folder
+from tests.definition.definition_lab import FakeCoverage, FakeRunner, Folder
 
 FULL = """\
 metricbench: 1
@@ -75,11 +75,15 @@ def test_settings(full: Experiment) -> None:
 
 
 def test_runner_and_coverage(full: Experiment) -> None:
+    assert isinstance(full.runner, FakeRunner)
     assert full.runner.agent.written == ("{python}", "agent.py")
     assert full.runner.agent.resolved[1] == str(full.folder / "agent.py")
     assert full.runner.sizes == (1, 2)
+    assert full.runner.hook is not None
     assert full.runner.hook.file == full.folder / "agent.py"
-    assert [(entry.id, entry.system.settings) for entry in full.coverage] == [("tools", {"a": 1})]
+    (tools,) = full.coverage
+    assert isinstance(tools.system, FakeCoverage)
+    assert (tools.id, tools.system.settings) == ("tools", {"a": 1})
 
 
 def test_tasks(full: Experiment) -> None:
@@ -184,7 +188,7 @@ def test_a_relative_path_is_made_absolute(folder: Folder, base: str) -> None:
     assert experiment.path == folder.path / "experiment.yml"
 
 
-def _plain() -> dict[str, type[Runner]]:
+def _plain() -> type[Runner]:
     from typing import Literal
 
     class Plain(Runner):
@@ -201,6 +205,7 @@ def test_an_executable_that_is_absent_is_accepted_from_a_store(folder: Folder, b
     text += "cases: [{id: a, inputs: [gone.md, 'gone/*.py'], tasks: [{id: t}]}]\n"
     assert len(folder.problems(text)) == 4
     experiment = folder.load(text, cached_only=True)
+    assert isinstance(experiment.runner, FakeRunner)
     assert experiment.runner.agent.written == ("/no/such/agent", "run.py")
     assert [file.name for file in experiment.cases[0].inputs] == ["gone.md", "gone/*.py"]
 

@@ -12,6 +12,7 @@ from pytest_metricbench.definition import lock as lock_module
 from pytest_metricbench.definition.experiment import LockState
 from pytest_metricbench.definition.lock import lock_path, write_lock
 from tests.definition.definition_lab import Folder
+from tests.present import present
 
 DRAWN = (
     "cases:\n"
@@ -31,7 +32,7 @@ def drawn(folder: Folder, base: str) -> Folder:
 
 
 def locked(folder: Folder) -> Path:
-    write_lock(folder.load().lock)
+    write_lock(present(folder.load().lock))
     return folder.path / "experiment.lock.yml"
 
 
@@ -42,9 +43,9 @@ def test_the_name_of_the_lock(tmp_path: Path) -> None:
 
 def test_a_missing_lock_is_said_and_not_written(drawn: Folder) -> None:
     experiment = drawn.load()
-    assert experiment.lock.missing
-    assert experiment.lock.path == drawn.path / "experiment.lock.yml"
-    assert not experiment.lock.path.exists()
+    assert present(experiment.lock).missing
+    assert present(experiment.lock).path == drawn.path / "present(experiment.lock).yml"
+    assert not present(experiment.lock).path.exists()
     assert [len(case.subsets) for case in experiment.cases] == [8, 2]
 
 
@@ -53,8 +54,8 @@ def test_a_written_lock_is_used(drawn: Folder) -> None:
     path = locked(drawn)
     after = drawn.load()
     assert after.cases == before.cases
-    assert not after.lock.missing
-    assert after.lock.text == path.read_text() == before.lock.text
+    assert not present(after.lock).missing
+    assert present(after.lock).text == path.read_text() == present(before.lock).text
     assert os.listdir(drawn.path).count("experiment.lock.yml") == 1
     assert not [name for name in os.listdir(drawn.path) if name.endswith(".tmp")]
 
@@ -116,9 +117,9 @@ def test_renewing(drawn: Folder, base: str) -> None:
     changed = (base + DRAWN).replace("seed: 1", "seed: 2")
     drawn.problems(changed)
     experiment = drawn.load(changed, renew_lock=True)
-    assert not experiment.lock.missing
-    assert experiment.lock.text != path.read_text()
-    write_lock(experiment.lock)
+    assert not present(experiment.lock).missing
+    assert present(experiment.lock).text != path.read_text()
+    write_lock(present(experiment.lock))
     assert drawn.load().cases == experiment.cases
 
 
@@ -130,7 +131,7 @@ def test_a_broken_lock(drawn: Folder, content: str) -> None:
     path.write_text(content)
     problems = drawn.problems()
     assert all(problem.file == path and "renew it with --metricbench-lock" in str(problem) for problem in problems)
-    assert drawn.load(renew_lock=True).lock.text
+    assert present(drawn.load(renew_lock=True).lock).text
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_a_lock_is_written_whole_or_not_at_all(drawn: Folder, monkeypatch: pytes
     def full(_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(lock_module.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         write_lock(LockState(path, "half", missing=False))
     assert path.read_text() == before
@@ -215,7 +216,7 @@ def test_an_expansion_of_files(drawn: Folder) -> None:
     from pytest_metricbench.definition.source import read_document
 
     experiment = drawn.path / "experiment.yml"
-    document = read_document(experiment, ProblemList())
+    document = present(read_document(experiment, ProblemList()))
     entries = [{"id": "x", "tasks": ["t1"], "share": 1e-07, "note": "é: 'on'\n", "none": None}]
     wanted = Expansion(
         "tasks",
@@ -227,13 +228,13 @@ def test_an_expansion_of_files(drawn: Folder) -> None:
     )
     problems = ProblemList()
     lock = Lock(experiment, problems)
-    expanded, state = lock.take(wanted), lock.finish(whole=True)
+    expanded, state = present(lock.take(wanted)), present(lock.finish(whole=True))
     assert (expanded.entries, expanded.place, state.missing) == (entries, None, True)
     write_lock(state)
     lock = Lock(experiment, problems)
-    again, state = lock.take(wanted), lock.finish(whole=True)
+    again, state = present(lock.take(wanted)), present(lock.finish(whole=True))
     assert (again.entries, state.missing) == (entries, False)
-    assert again.place.value == entries
+    assert present(again.place).value == entries
     assert not problems
     for files, said in (
         ({"a/b c.toml": "sha256:9", "d": "sha256:2"}, "the file a/b c.toml changed"),

@@ -117,7 +117,7 @@ def test_other_kinds(fake_kinds: tuple[dict[str, type[Runner]], dict[str, type[C
 
 
 @pytest.mark.parametrize("kinds", [runners.BUILTIN, coverage.BUILTIN], ids=["runners", "coverage"])
-def test_a_kind_is_what_its_class_is_called(kinds: Kinds) -> None:
+def test_a_kind_is_what_its_class_is_called(kinds: Kinds[Any]) -> None:
     assert {kind: cls.model_fields["kind"].default for kind, cls in kinds.items()} == {kind: kind for kind in kinds}
     assert "kind" not in kinds
 

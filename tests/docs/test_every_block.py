@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from contextlib import suppress
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def ids(block: object) -> str:
 
 def test_every_block_is_tried() -> None:
     """A block in a language that only an entry can be about has one."""
-    own_entry = {"python", "csv", "json", "toml", "ini", "diff"}
+    own_entry = {"python", "csv", "json", "toml", "ini", "diff", "mermaid"}
     known = {"text", "sh", "yaml"} | own_entry
     assert [f"{block.page}:{block.line} ({block.language})" for block in BLOCKS if block.language not in known] == []
     untried = [ids(block) for block in BLOCKS if block.language in own_entry and elsewhere(block) is None]
@@ -250,19 +251,14 @@ def test_options_of_commands_that_are_run_elsewhere(block: Block) -> None:
 @pytest.mark.parametrize("page", block_lab.pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_option_that_is_mentioned_exists(page: Path) -> None:
     named = set(re.findall(r"--metricbench-[a-z]+(?:-[a-z]+)*", page.read_text("utf-8")))
-    assert named - check_command.options == set()
+    assert named - known_options() == set()
 
 
+@cache
 def known_options() -> set[str]:
-    """The options of this pytest, with those of the plugins that are installed here."""
+    """The options of this pytest, with those of the plugins that are installed here; asked for once."""
     done = subprocess.run([sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True)
     return set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", done.stdout))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def options():
-    """Asked for once: every command is held against them."""
-    check_command.options = known_options()
 
 
 def check_command(command: str, block: Block | None = None) -> None:
@@ -271,7 +267,7 @@ def check_command(command: str, block: Block | None = None) -> None:
         words = shlex.split(part.removeprefix("until "), comments=True)
         if (arguments := pytest_words(part.removeprefix("until "))) is not None:
             given = {word.partition("=")[0] for word in arguments if re.match(r"--?[a-z]", word)}
-            known = check_command.options
+            known = known_options()
             unknown = {word for word in given if word not in known and word[:2] not in known}
             assert unknown == set(), command
         if "pip" in (word.rpartition("/")[2] for word in words[:3]):
@@ -316,9 +312,9 @@ def test_the_python_agent_of_the_agents_page(desk: pytest.Pytester) -> None:
 
 def test_the_stages_of_the_usage_page(desk: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk.path)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(compile(code("docs/usage.md", "from pytest_metricbench"), "docs/usage.md", "exec"), names)
-    assert names["summary"].complete  # type: ignore[attr-defined]
+    assert names["summary"].complete
 
 
 @pytest.mark.benchmark  # two processes of pytest

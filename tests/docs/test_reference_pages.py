@@ -139,14 +139,15 @@ def variables_read(path: Path) -> set[str]:
     tree = ast.parse(source)
     constants = dict(assigned(tree))
     listed = {
-        word.value
+        str(word.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Tuple | ast.List)
         for word in node.elts
         if isinstance(word, ast.Constant) and re.fullmatch(r"[A-Z][A-Z_]+", str(word.value))
     }
-    names = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
+        key: ast.expr | None
         if isinstance(node, ast.Subscript) and is_environment(node.value):
             key = node.slice
         elif isinstance(node, ast.Call) and asks_environment(node.func) and node.args:
@@ -157,21 +158,17 @@ def variables_read(path: Path) -> set[str]:
             continue
         key = constants.get(key.id, key) if isinstance(key, ast.Name) else key
         if isinstance(key, ast.Constant) and re.fullmatch(r"[A-Z][A-Z0-9_]+", str(key.value)):
-            names.add(key.value)
+            names.add(str(key.value))
         elif isinstance(key, ast.Name):  # of a loop: the names that the module lists
             names |= listed
     return names
 
 
-def assigned(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:
     for node in tree.body:
-        target = (
-            node.target
-            if isinstance(node, ast.AnnAssign)
-            else node.targets[0]
-            if isinstance(node, ast.Assign)
-            else None
-        )
+        if not isinstance(node, ast.AnnAssign | ast.Assign):
+            continue
+        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
         if isinstance(target, ast.Name):
             yield target.id, node.value
 
@@ -191,13 +188,13 @@ def test_the_exit_statuses_are_all_told(scripts: Path) -> None:
     told = {int(number) for number in re.findall(r"^\| (\d+) \|", table, re.M)}
     own = {
         node.value.value
-        for path in PACKAGE.glob("*.py")
+        for path in PACKAGE.rglob("*.py")
         for node in ast.parse(path.read_text("utf-8")).body
         if isinstance(node, ast.AnnAssign)
         and ast.unparse(node.target) in ("BUDGET_REACHED", "STORE_FAILED")
         and isinstance(node.value, ast.Constant)
     }
-    assert own
+    assert own == {3, 6}
     assert told == {int(status) for status in pytest.ExitCode} | own
 
 
@@ -220,6 +217,12 @@ def test_every_public_name_is_told_once() -> None:
         text = page.partition(f"### `{name}`\n")[2].partition("\n##")[0]
         prose = re.sub(r"```.*?```", "", text, flags=re.S)
         assert len(prose.strip()) > 20, f"{name} has no docstring"
+
+
+def test_every_attribute_of_an_exported_class_has_its_meaning() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `.*?` \|(.*)\|$", making("api").page(), re.M)
+    assert len(rows) > 100
+    assert [name for name, meaning in rows if len(meaning.strip()) < 4] == []
 
 
 # ---------------------------------------------------------------- the summary

@@ -41,6 +41,13 @@ ELSEWHERE = (
     Elsewhere("README.md", "python3 -m venv", "sh", in_ci="run"),
     Elsewhere("docs/agents.md", "# ", "python", by=AGENTS),
     Elsewhere("docs/agents.md", "def agent(request)", "python", by=f"{HERE}::test_the_python_agent_of_the_agents_page"),
+    Elsewhere(
+        "docs/architecture.md",
+        "flowchart TD",
+        "mermaid",
+        by="tests/test_architecture.py::test_the_arrows_are_the_imports",
+    ),
+    Elsewhere("docs/architecture.md", "flowchart LR", "mermaid", why="it draws processes, which no import shows"),
     Elsewhere("docs/audit.md", "{", "json", why="its digests are cut for the page"),
     Elsewhere("docs/audit.md", "python3.12 -m venv", "sh", why=NEEDS_REGISTRY),
     Elsewhere("docs/dask.md", "pytest experiment.yml --metricbench-executor dask:2", "sh", by=f"{DASK}_local_cluster"),
@@ -88,6 +95,7 @@ ELSEWHERE = (
     Elsewhere("docs/summary.md", "jq", "sh", by=f"{HERE}::test_the_jq_of_the_summary_page"),
     Elsewhere("docs/tables.md", "variant,task", "csv", by=f"{TABLES}::test_one_file_and_ten_lines"),
     Elsewhere("docs/tables.md", "question,", "csv", by=f"{TABLES}::test_the_table_with_a_column_a_variant"),
+    Elsewhere("docs/testing.md", "pytest -n 2", "sh", why="it runs all tests, of which this one would be one"),
     Elsewhere("docs/tutorial.md", "", "sh", by="tests/docs/test_tutorial.py::test_the_tutorial"),
     Elsewhere("docs/tutorial.md", "", "diff", by="tests/docs/test_tutorial.py::test_the_change_fits_the_verifier"),
     Elsewhere(

@@ -137,7 +137,7 @@ class Histories(RuleBasedStateMachine):
         dies = key[1:3] == ("m1", "t2")
         valid = record is not None and record["fingerprint"] == self.fingerprint(key) and not record["damaged"]
         holds = record is not None and (dies or record["verifier"] == self.definition["verifier"])
-        if valid and holds and record["outcome"] != "unmeasured":
+        if record is not None and valid and holds and record["outcome"] != "unmeasured":
             return
         if not valid:
             self.agents[key] += 1

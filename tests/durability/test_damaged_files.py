@@ -218,7 +218,7 @@ def link(path: Path) -> None:
     path.symlink_to(other)
 
 
-SAID = {
+SAID: dict[tuple[str, Callable[[Path], None]], tuple[int, str | None]] = {
     ("experiment.json", emptied): (4, "experiment.json: cannot be read"),
     ("experiment.json", missing): (0, None),
     ("experiment.json", folder): (4, "experiment.json: cannot be read"),

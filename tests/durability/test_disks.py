@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.durability.durability_lab import AGENT, Lab, no_fault
+from tests.small_disk import file_system
 
 pytestmark = pytest.mark.slow
 ATTEMPTS = 24
@@ -21,15 +22,8 @@ def remount(folder: Path, options: str) -> None:
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own; it needs the right to mount one."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("only root may mount a file system here")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with file_system(tmp_path / "disk", "1m") as folder:
+        yield folder
 
 
 def on_disk(lab: Lab, disk: Path) -> str:

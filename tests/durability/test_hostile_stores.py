@@ -63,7 +63,7 @@ def plant(lab: Lab, name: str, changed: dict[str, Any], line: int = 0) -> None:
 
 
 TEXTS = ["..", "../../../outside", "/etc", "a/b", "a\\b", "", ".", "\0", "x" * 5000, "\n", "a\r", "é", "\x1b[2J", "-r"]
-OTHERS = [None, 1, -1, 1.5, True, [], {}, ["../x"], {"a": {"b": {}}}, 10**400]
+OTHERS: list[Any] = [None, 1, -1, 1.5, True, [], {}, ["../x"], {"a": {"b": {}}}, 10**400]
 FIELDS = {
     "attempts.jsonl": ["case", "variant", "task", "trial_id", "folder"],
     "coverage.jsonl": ["case", "system", "subset"],

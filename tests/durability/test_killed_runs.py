@@ -120,10 +120,12 @@ def test_killed_again_and_again(lab: Lab, undisturbed: Any) -> None:
     lab.write("slow", "0.01")
     for workers in (0, 2, 0):
         before = written(lab)
+
+        def has_gone_on(before: int = before) -> bool:
+            return written(lab) >= before + 4
+
         process = lab.start(f"-n{workers}")
-        lab.kill_when(
-            process, lambda before=before: written(lab) >= before + 4, lambda pid: os.kill(pid, signal.SIGKILL)
-        )
+        lab.kill_when(process, has_gone_on, lambda pid: os.kill(pid, signal.SIGKILL))
         settle(lab)
     goes_on(lab, undisturbed, 0)
 

@@ -10,15 +10,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_metricbench.contracts import AttemptKey, CoverageRecord
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord, CoverageRecord
 from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.executors.base import Completed, Executor, ExecutorError
 from pytest_metricbench.executors.dispatcher import AT_ONCE, Dispatcher
 from pytest_metricbench.runners import BUILTIN
 from pytest_metricbench.running.ahead import Planned
 from pytest_metricbench.running.attempts import Performed
+from pytest_metricbench.running.bench import Bench
 from pytest_metricbench.running.coverage_plan import PlannedRequest
-from pytest_metricbench.running.runs import Bench
 
 
 class Shuffling(Executor):
@@ -82,7 +82,8 @@ class Session:
         path.write_text(yaml.safe_dump(content))
         self.bench = Bench(load_experiment(path, runners=BUILTIN, systems={}), folder / "store")
         self.kept: list[AttemptKey] = []
-        self.bench.stored = self.stored = {}
+        self.stored: dict[AttemptKey, AttemptRecord] = {}
+        self.bench.stored = self.stored
         self.bench.deliver = self._keep
         self.ended: str | None = None
         self.dispatcher = Dispatcher(executor, lambda: self.ended)
@@ -214,7 +215,8 @@ def test_an_interrupt_while_something_is_kept_loses_nothing(folder: Path, monkey
     """Of what has ended together, the one that is just being kept is kept in its turn, and the others at once."""
     executor = Shuffling()
     session = Session(folder, executor)
-    keep, interrupted = session._keep, []
+    keep = session._keep
+    interrupted: list[AttemptKey] = []
 
     def interrupt(key: AttemptKey, performed: Performed, outcome: str) -> str:
         if len(session.kept) == 2 and not interrupted:

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,8 +22,9 @@ from pytest_metricbench.executors.threads import ThreadsExecutor
 from pytest_metricbench.process_groups import STOPPING, StoppedError
 from pytest_metricbench.processes import run_process
 from pytest_metricbench.runners import BUILTIN
+from pytest_metricbench.runners.recorded import RecordedCase
 from pytest_metricbench.running.ahead import Planned
-from pytest_metricbench.running.runs import Bench
+from pytest_metricbench.running.bench import Bench
 from tests.executors.executors_lab import lives, wait_until
 
 THREADS = 16
@@ -118,9 +119,10 @@ def test_fingerprints_are_the_same_in_every_thread(tmp_path: Path) -> None:
     for _ in range(5):
         bench = make_bench(tmp_path, {"kind": "command", "agent": ["/bin/sh", "agent.sh"]})
         planned = planned_of(bench)
-        asked = lambda index, bench=bench, planned=planned: [  # noqa: E731
-            bench.fingerprints.attempt(one.case, one.variant, one.task) for one in planned
-        ]
+
+        def asked(_: int, bench: Bench = bench, planned: Sequence[Planned] = planned) -> list[str]:
+            return [bench.fingerprints.attempt(one.case, one.variant, one.task) for one in planned]
+
         found = together(THREADS, asked)
         assert all(one == found[0] for one in found)
         assert found[0] == asked(0)
@@ -145,7 +147,8 @@ def test_recordings_are_read_by_one_thread(tmp_path: Path) -> None:
     bench = Bench(load_experiment(path, runners=BUILTIN, systems={}), tmp_path / "store")
     planned = planned_of(bench)
     source = bench.experiment.runner.case_source("c", tmp_path)
-    found = together(THREADS, lambda index: source.slots(tmp_path))  # type: ignore[union-attr]
+    assert isinstance(source, RecordedCase)
+    found = together(THREADS, lambda index: source.slots(tmp_path))
     assert all(slots is found[0] for slots in found)
     records = together(THREADS, lambda index: bench.make(planned[index]).record)
     assert [record.scores for record in records] == [{"reward": 1}] * THREADS

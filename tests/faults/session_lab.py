@@ -221,7 +221,7 @@ class Lab:
 
     def workspace(self, record: dict[str, Any]) -> Path:
         """What an attempt left."""
-        return self.store / "attempts" / "c" / record["variant"] / record["task"] / record["trial_id"]
+        return self.store.joinpath("attempts", "c", record["variant"], record["task"], record["trial_id"])
 
     def summary(self, *, partial: bool = False) -> Any:
         return json.loads((self.store / ("summary.partial.json" if partial else "summary.json")).read_text("utf-8"))

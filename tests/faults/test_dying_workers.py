@@ -1,5 +1,7 @@
 """A worker that dies in the middle of an attempt: that attempt is unmeasured, and nothing else is lost."""
 
+from typing import Any
+
 import pytest
 
 from tests.faults.session_lab import Lab, no_fault, words
@@ -24,7 +26,7 @@ def act(request):
     return 1.0
 """
 WAYS = ["exit", "kill", "segfault"]
-TASKS = ["t1", *({"id": way, "params": {"way": way}} for way in WAYS)]
+TASKS: list[str | dict[str, Any]] = ["t1", *({"id": way, "params": {"way": way}} for way in WAYS)]
 COVER = "def measure(request):\n    return 0.5\n"
 COVERAGE = [{"id": "half", "kind": "python", "measure": "cover:measure"}]
 
@@ -61,7 +63,7 @@ def test_each_way_to_die_is_a_failed_test_and_the_rest_goes_on(lab: Lab) -> None
 
 
 def test_what_no_worker_is_left_for_is_listed_as_missing(lab: Lab) -> None:
-    tasks = ["t1", TASKS[1], *(f"later{number}" for number in range(6))]
+    tasks: list[str | dict[str, Any]] = ["t1", TASKS[1], *(f"later{number}" for number in range(6))]
     lab.make(AGENT, tasks=tasks, mutants=["m1"], attempts=1)
     ended = lab.run_apart("experiment.yml", "-n2", "--max-worker-restart=0")
     assert ended.status == 1, ended

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.session_lab import Lab, no_fault, wait_until
+from tests.small_disk import file_system
 
 AGENT = "def act(request):\n    return 1.0\n"
 WAITING = """
@@ -82,15 +83,8 @@ def test_a_workspace_that_cannot_be_made(lab: Lab) -> None:
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
     """A file system that holds little."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(folder)]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("only root may mount a file system here")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with file_system(tmp_path / "small", "128k") as folder:
+        yield folder
 
 
 def make_room(folder: Path) -> None:

@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_metricbench.contracts import CaseRef
+from pytest_metricbench.bases import Runner
+from pytest_metricbench.contracts import AttemptRequest, Outcome
 from pytest_metricbench.definition.experiment import Experiment, Note, Variant
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.definition.loading import load_experiment
@@ -19,7 +20,8 @@ from pytest_metricbench.generating.base import Context, Generator, Makers, Propo
 from pytest_metricbench.generating.builtin import MakerError, known_makers
 from pytest_metricbench.origins import origin_of
 from pytest_metricbench.sources import CaseSource
-from tests.generating.generating_lab import POLICY, BareRunner, Bench
+from tests.generating.generating_lab import POLICY, Bench
+from tests.present import present
 
 ORIGINS = ", ".join(sorted(known_makers().generators))
 TEXT = "generate: {from: text, files: [policy.md], operators: [drop-sentence, swap-numbers]}"
@@ -61,7 +63,7 @@ def test_the_same_comes_from_the_lock_and_without_it(bench: Bench) -> None:
     anew = bench.locked(TEXT)
     kept = bench.load()
     assert kept.cases[0].variants == anew.cases[0].variants
-    assert kept.lock.text == anew.lock.text
+    assert present(kept.lock).text == present(anew.lock).text
 
 
 def test_listed_mutants_stand_in_front_and_say_more_about_generated_ones(bench: Bench) -> None:
@@ -146,9 +148,9 @@ def test_an_input_that_is_named_already_stands_once(bench: Bench) -> None:
 
 def test_the_lock_can_be_reviewed(bench: Bench) -> None:
     experiment = bench.load("generate: {from: text, files: [policy.md], operators: [swap-numbers]}", baseline="{a: 1}")
-    digest = yaml.safe_load(experiment.lock.text)["expansions"][0]["files"]["policy.md"]
+    digest = yaml.safe_load(present(experiment.lock).text)["expansions"][0]["files"]["policy.md"]
     assert (
-        experiment.lock.text
+        present(experiment.lock).text
         == f"""\
 # What experiment.yml expands to: review it and commit it.
 # pytest --metricbench-lock experiment.yml writes it again.
@@ -238,7 +240,7 @@ def test_a_diff_in_the_lock_leads_to_no_other_file(bench: Bench, tmp_path: Path)
     assert "'../secret.txt' does not name a file of the experiment's folder" in problem
 
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12) | st.lists(
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.lists(
     st.sampled_from(
         ["a", " b", "\t", "", " ", "--- x", "...", "# c", "k: v", "\x85", "\u2028", "\ufeff", "\r", "\u202e"]
     ),
@@ -378,10 +380,13 @@ def test_recorded_attempts_have_no_generated_mutants(bench: Bench) -> None:
         def expand(self, folder: Path) -> list[dict[str, Any]]:
             return [{"task": {"id": "a"}}, {"baseline": {"attempts": {"a": 1}}}]
 
-    class Recorder(BareRunner):
+    class Recorder(Runner):
         kind: Literal["recorder"] = "recorder"
 
-        def case_source(self, case: CaseRef, folder: Path) -> CaseSource:
+        def run(self, request: AttemptRequest, workspace: Path) -> Outcome:
+            raise NotImplementedError
+
+        def case_source(self, case: str, folder: Path) -> CaseSource:
             return Records()
 
     path = bench.write(TEXT, runner="recorder")
@@ -456,8 +461,11 @@ def test_a_generator_that_fails_is_named(bench: Bench) -> None:
 
 
 def test_what_is_no_generator_or_has_no_free_name_is_refused() -> None:
+    def nothing(text: str) -> list[TextChange]:
+        return []
+
     class Nameless(Generator):
-        def generate(self, context: Context) -> Iterator[Proposal]:
+        def generate(self, context: Context) -> list[Proposal]:
             return []
 
     class Taken(Nameless):
@@ -469,10 +477,10 @@ def test_what_is_no_generator_or_has_no_free_name_is_refused() -> None:
         (([[Taken]], []), "is taken by pytest_metricbench.generating.text.TextGenerator; rename one"),
         (([], [["x"]]), "'x' is no operator; a TextOperator is expected"),
         (
-            ([], [[TextOperator("a b", iter)]]),
+            ([], [[TextOperator("a b", nothing)]]),
             "the operator name 'a b' is none: at most 40 letters, digits and - are allowed",
         ),
-        (([], [[TextOperator("truncate", iter)]]), "there are two operators 'truncate'; rename one"),
+        (([], [[TextOperator("truncate", nothing)]]), "there are two operators 'truncate'; rename one"),
     ):
         with pytest.raises(MakerError) as caught:
             known_makers(*groups)

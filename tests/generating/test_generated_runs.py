@@ -66,7 +66,8 @@ def run(shop: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 
 def summary(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / ".metricbench/shop/summary.json").read_text())["cases"]["desk"]
+    desk: dict[str, Any] = json.loads((folder / ".metricbench/shop/summary.json").read_text())["cases"]["desk"]
+    return desk
 
 
 def killed(case: dict[str, Any]) -> dict[str, set[str]]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -31,8 +31,8 @@ class Given(Generator):
 
 def generation(
     bench: Bench,
-    *proposals: Proposal,
-    baseline: Mapping[str, Any] | None = None,
+    *proposals: Proposal | Dropped,
+    baseline: dict[str, Any] | None = None,
     runner: Runner | None = None,
     **keys: Any,
 ) -> Generation:

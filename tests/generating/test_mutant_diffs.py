@@ -20,7 +20,7 @@ SCALARS = st.one_of(
     st.booleans(),
     st.integers(-(10**12), 10**12),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x7f\x00"), max_size=12),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x7f\x00"), max_size=12),
     st.sampled_from(
         ["no", "1e3", "12:30:00", "=", "a\nb\n", "a\n\n", " a\n b", "2020-01-01", "~", "1_000", "{x}", "# x", "x\r\ny"]
     ),
@@ -53,7 +53,8 @@ def test_the_diff_of_two_params_makes_one_of_the_other(old: dict[str, Any], new:
     if params_text(old) == params_text(new):
         assert diff == ""
         return
-    files, params = changed_texts(diff, {}.__getitem__, params_text(old))
+    no_files: dict[str, str] = {}
+    files, params = changed_texts(diff, no_files.__getitem__, params_text(old))
     assert files == {}
     assert params == new
     assert repr(params) == repr(new)  # 1, 1.0 and true are three values

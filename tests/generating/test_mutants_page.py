@@ -29,13 +29,11 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def shown(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    case = yaml.safe_load(blocks("yaml")[0])["cases"][0]
     agent, conftest = blocks("python")
     (pytester.path / "shown.py").write_text(agent)
     (pytester.path / "conftest.py").write_text(conftest)
     (pytester.path / "policy.md").write_text("- You must ask.\n- Be polite.\n- Er muss fragen.\n")
     (pytester.path / "tools.json").write_text('[{"name": "find_order", "description": "Look up."}]\n')
-    pytester.mutants = case["mutants"]
     return pytester
 
 
@@ -45,7 +43,8 @@ def run(shown: pytest.Pytester, mutants: object) -> pytest.RunResult:
 
 
 def test_the_experiment_and_the_agent_of_the_page(shown: pytest.Pytester) -> None:
-    result = run(shown, shown.mutants)
+    (case,) = yaml.safe_load(blocks("yaml")[0])["cases"]
+    result = run(shown, case["mutants"])
     assert result.ret == 0, result.stderr.str()
     result.stdout.fnmatch_lines_random(
         [

@@ -14,7 +14,7 @@ from pytest_metricbench.sources import SourceError
 from tests.generating.generating_lab import Bench
 
 
-def found(bench: Bench, baseline: Mapping[str, Any], **keys: Any) -> list[tuple[str, Mapping[str, Any]]]:
+def found(bench: Bench, baseline: dict[str, Any], **keys: Any) -> list[tuple[str, Mapping[str, Any] | None]]:
     context = bench.context(baseline)
     maker = ParamsGenerator(**keys).bound(context)
     return [(proposal.operator, proposal.params) for proposal in maker.generate(context)]
@@ -22,7 +22,7 @@ def found(bench: Bench, baseline: Mapping[str, Any], **keys: Any) -> list[tuple[
 
 def test_every_kind_of_value(bench: Bench) -> None:
     baseline = {"steps": 3, "share": 0.25, "careful": True, "word": "a", "none": None, "stops": [1]}
-    per_key = {
+    per_key: dict[str, list[tuple[str, Any]]] = {
         "steps": [("zero-param", 0), ("off-by-one", 2), ("off-by-one", 4)],
         "share": [("zero-param", 0.0), ("boundary", 0.0), ("boundary", 1.0)],
         "careful": [("flip-boolean", False)],
@@ -30,7 +30,7 @@ def test_every_kind_of_value(bench: Bench) -> None:
         "none": [],
         "stops": [("zero-param", [])],
     }
-    expected = []
+    expected: list[tuple[str, dict[str, Any]]] = []
     for key, changes in per_key.items():
         expected.append(("remove-param", {name: value for name, value in baseline.items() if name != key}))
         expected += [(operator, {**baseline, key: value}) for operator, value in changes]

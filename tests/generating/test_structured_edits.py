@@ -102,7 +102,7 @@ def test_any_edit_of_any_file_comes_to_what_was_meant(
         )
         assume(yaml.safe_load(text) == value)  # PyYAML does not read back every key that it writes
     path = data.draw(st.sampled_from(list(paths(value))))
-    kinds = [Remove(path), Put(path, data.draw(st.text(max_size=5)))]
+    kinds: list[Remove | Put] = [Remove(path), Put(path, data.draw(st.text(max_size=5)))]
     edit = data.draw(st.sampled_from(kinds))
     before = copy.deepcopy(value)
     read = read_structured(name, text)

@@ -1,7 +1,6 @@
 """``from: tools`` over the forms that lists of tools have."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -45,7 +44,7 @@ DECLARED = [
 ]
 
 
-def proposals(bench: Bench, baseline: Mapping[str, Any] | None = None, **keys: Any) -> list[Proposal]:
+def proposals(bench: Bench, baseline: dict[str, Any] | None = None, **keys: Any) -> list[Proposal]:
     context = bench.context(baseline)
     maker = ToolsGenerator(**keys).bound(context)
     return [found for found in maker.generate(context) if isinstance(found, Proposal)]

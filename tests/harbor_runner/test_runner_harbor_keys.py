@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -13,7 +14,7 @@ from pytest_metricbench.runners.harbor.runner import HarborRunner
 from tests.harbor_runner.harbor_runner_lab import make_runner
 
 
-def refusal(folder: Path, **keys: object) -> str:
+def refusal(folder: Path, **keys: Any) -> str:
     with pytest.raises(ValidationError) as caught:
         make_runner(folder, **keys)
     return str(caught.value.errors()[0]["msg"])
@@ -94,7 +95,7 @@ def test_an_environment_is_named_shortly_or_described(tmp_path: Path) -> None:
 
 
 def test_which_digest_a_key_belongs_to() -> None:
-    by_role = {role: set() for role in Role}
+    by_role: dict[Role, set[str]] = {role: set() for role in Role}
     for name, field in HarborRunner.model_fields.items():
         by_role[role_of(field)].add(name)
     assert by_role[Role.VERIFIER] == {"verifier"}

@@ -23,11 +23,12 @@ from tests.harbor_runner.harbor_runner_lab import (
     write_stand_in,
     write_task,
 )
+from tests.present import present
 
 VARIANT = {"agent": "oracle"}
 
 
-def outcome(folder: Path, body: str, variant: dict[str, object] | None = None, **keys: object) -> Outcome:
+def outcome(folder: Path, body: str, variant: dict[str, Any] | None = None, **keys: Any) -> Outcome:
     write_task(folder / "task")
     runner = make_runner(folder, harbor=str(write_stand_in(folder, body)), **keys)
     return run(runner, folder / "ws", variant or VARIANT)
@@ -38,7 +39,7 @@ def outcome(folder: Path, body: str, variant: dict[str, object] | None = None, *
 
 def test_the_job_is_one_trial_of_the_variant_on_the_task(tmp_path: Path) -> None:
     (tmp_path / "mcp.json").write_text('{"mcpServers": {"shop": {"command": "shop"}}}')
-    variant = {
+    variant: dict[str, Any] = {
         "agent": "toy:Agent",
         "model": "fake/m",
         "kwargs": {"x": [1], "prompt_template_path": "p.j2"},
@@ -135,7 +136,10 @@ def test_the_environment_is_clean_and_telemetry_is_off(tmp_path: Path, monkeypat
     monkeypatch.setenv("SOME_SECRET", "hidden")
     monkeypatch.setenv("DOCKER_HOST", "unix:///docker")
     (tmp_path / "src").mkdir()
-    keys = {"env": {"DOCKER_HOST": None, "MINE": "1", "PYTHONPATH": "/more"}, "python_path": [".", "src"]}
+    keys: dict[str, Any] = {
+        "env": {"DOCKER_HOST": None, "MINE": "1", "PYTHONPATH": "/more"},
+        "python_path": [".", "src"],
+    }
     outcome(tmp_path, "trial()", **keys)
     told = seen(tmp_path)
     env = told["env"]
@@ -266,24 +270,27 @@ def test_no_result_is_no_measurement(tmp_path: Path) -> None:
         "Harbor left no result of the trial: it ended well; the end of what it printed:\nall is well\na warning",
         "setup",
     )
-    assert outcome(tmp_path, "sys.exit(3)").error.message == (
+    assert present(outcome(tmp_path, "sys.exit(3)").error).message == (
         "Harbor left no result of the trial: it ended with exit status 3; it printed nothing"
     )
     ended = outcome(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")
-    assert ended.error.message == "Harbor left no result of the trial: it was killed by SIGKILL; it printed nothing"
+    assert (
+        present(ended.error).message
+        == "Harbor left no result of the trial: it was killed by SIGKILL; it printed nothing"
+    )
 
 
 def test_of_a_framed_traceback_the_error_is_told(tmp_path: Path) -> None:
     frame = "\u256d\u2500 Traceback \u2500\u256e\n\u2502 code \u2502\n\u2570\u2500\u2500\u256f\n"
     ended = outcome(tmp_path, f"print({frame!r} + 'ValueError: no such agent', file=sys.stderr); sys.exit(1)")
-    assert ended.error.message.endswith("the end of what it printed:\nValueError: no such agent")
+    assert present(ended.error).message.endswith("the end of what it printed:\nValueError: no such agent")
     ended = outcome(tmp_path, f"print({frame!r}, file=sys.stderr); sys.exit(1)")
-    assert ended.error.message.endswith("the end of what it printed:\nTraceback\ncode")
+    assert present(ended.error).message.endswith("the end of what it printed:\nTraceback\ncode")
 
 
 def test_a_trial_without_a_result_is_no_measurement(tmp_path: Path) -> None:
     ended = outcome(tmp_path, '(trial() / "result.json").unlink()')  # as Harbor leaves one that still runs
-    assert (ended.kind, ended.error.type) == ("unmeasured", "HarborFailed")
+    assert (ended.kind, present(ended.error).type) == ("unmeasured", "HarborFailed")
 
 
 @pytest.mark.parametrize(
@@ -297,8 +304,8 @@ def test_a_trial_without_a_result_is_no_measurement(tmp_path: Path) -> None:
 def test_a_broken_result_is_named(tmp_path: Path, result: str, message: str) -> None:
     ended = outcome(tmp_path, f'(trial() / "result.json").write_text({result!r})')
     assert ended.kind == "unmeasured"
-    assert ended.error.phase == "contract"
-    assert ended.error.message.startswith(message)
+    assert present(ended.error).phase == "contract"
+    assert present(ended.error).message.startswith(message)
 
 
 def test_outcomes_may_be_overridden(tmp_path: Path) -> None:
@@ -350,7 +357,7 @@ def test_a_result_that_says_nothing_is_told_by_its_phases(
     """What is left where an agent did not let itself be cancelled."""
     reached = {name: {"started_at": "2026-01-01T00:00:00Z"} for name in phases}
     ended = outcome(tmp_path, f"trial(verifier_result=None, **{reached!r}); time.sleep(60)", timeout=1.0)
-    assert (ended.kind, ended.error.type, ended.error.phase) == (kind, "TimeOut", phase)
+    assert (ended.kind, present(ended.error).type, present(ended.error).phase) == (kind, "TimeOut", phase)
 
 
 def test_a_result_that_came_just_in_time_counts(tmp_path: Path) -> None:
@@ -366,7 +373,7 @@ def test_an_interruption_asks_it_to_end_and_goes_on(tmp_path: Path) -> None:
     def interrupt() -> None:
         while not (tmp_path / "ready").exists():
             time.sleep(0.02)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        signal.pthread_kill(present(threading.main_thread().ident), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
@@ -394,7 +401,7 @@ def test_what_prints_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(processes, "OUTPUT_LIMIT", 1 << 20)
     ended = outcome(tmp_path, "while True: print('x' * 100000)")
     assert ended.kind == "unmeasured"
-    assert "which is the limit" in ended.error.message
+    assert "which is the limit" in present(ended.error).message
 
 
 def test_an_executable_that_went_away(tmp_path: Path) -> None:
@@ -402,13 +409,17 @@ def test_an_executable_that_went_away(tmp_path: Path) -> None:
     runner = make_runner(tmp_path, harbor=str(write_stand_in(tmp_path, "trial()")))
     os.unlink(tmp_path / "bin" / "harbor")
     ended = run(runner, tmp_path / "ws", VARIANT)
-    assert (ended.kind, ended.error.type, ended.error.phase) == ("unmeasured", "CannotStartError", "setup")
+    assert (ended.kind, present(ended.error).type, present(ended.error).phase) == (
+        "unmeasured",
+        "CannotStartError",
+        "setup",
+    )
 
 
 def test_a_file_that_went_away_is_told(tmp_path: Path) -> None:
     ended = outcome(tmp_path, "trial()", {"agent": "oracle", "mcp_servers": ["gone.json"]})
     assert ended.kind == "unmeasured"
-    assert ended.error.message.startswith("the file 'gone.json' does not exist; ")
+    assert present(ended.error).message.startswith("the file 'gone.json' does not exist; ")
 
 
 # ---------------------------------------------------------------- scored again

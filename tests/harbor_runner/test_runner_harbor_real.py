@@ -27,6 +27,7 @@ from tests.harbor_runner.harbor_runner_lab import (
     run,
     write_task,
 )
+from tests.present import present
 
 pytestmark = [
     pytest.mark.harbor,
@@ -175,10 +176,14 @@ def test_steps_are_seen(folder: Path, way: dict[str, Any]) -> None:
 
 def test_what_harbor_refuses_is_no_measurement(folder: Path, way: dict[str, Any]) -> None:
     outcome = trial(folder, way, {}, variant={"agent": "no-such-agent"})
-    assert (outcome.kind, outcome.error.type, outcome.error.phase) == ("unmeasured", "HarborFailed", "setup")
-    assert "no-such-agent" in outcome.error.message
-    assert "Traceback" not in outcome.error.message
-    assert "\u2502" not in outcome.error.message
+    assert (outcome.kind, present(outcome.error).type, present(outcome.error).phase) == (
+        "unmeasured",
+        "HarborFailed",
+        "setup",
+    )
+    assert "no-such-agent" in present(outcome.error).message
+    assert "Traceback" not in present(outcome.error).message
+    assert "\u2502" not in present(outcome.error).message
 
 
 def test_an_agent_that_ends_the_process_is_no_pass(folder: Path, way: dict[str, Any]) -> None:
@@ -228,7 +233,7 @@ def test_an_agent_that_does_not_let_itself_be_cancelled(
     began = time.monotonic()
     outcome = trial(folder, way, {"block": 60}, timeout=4.0)
     assert time.monotonic() - began < 15
-    assert (outcome.kind, outcome.error.type) in {("died", "TimeOut"), ("unmeasured", "TimeOut")}
+    assert (outcome.kind, present(outcome.error).type) in {("died", "TimeOut"), ("unmeasured", "TimeOut")}
 
 
 def test_retries_are_harbors_own(folder: Path, way: dict[str, Any]) -> None:

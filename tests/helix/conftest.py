@@ -9,8 +9,11 @@ import pytest
 
 from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
 from pytest_metricbench.runners.helix.runner import HelixRunner
+from tests.experiment_folder import folder
 from tests.helix.helix_lab import SCORED, Ask, Make, Perform
 from tests.helix.helix_server import HelixServer
+
+__all__ = ["folder"]
 
 collect_ignore_glob = [] if importlib.util.find_spec("httpx") else ["test_*.py"]
 """Nothing of this runs without the client: ``pip install 'pytest-metricbench[helix]'``."""
@@ -21,14 +24,6 @@ def server() -> Iterator[HelixServer]:
     server = HelixServer()
     yield server
     server.close()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The experiment's folder."""
-    folder = tmp_path / "experiment"
-    folder.mkdir()
-    return folder
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -42,7 +43,8 @@ class FakeJob:
 
     def __init__(self, name: str, body: dict[str, Any], server: "HelixServer") -> None:
         self.name, self.body, self.server = name, body, server
-        self.status, self.results, self.log = "created", {}, ""
+        self.status, self.log = "created", ""
+        self.results: dict[str, Any] = {}
         self.details: dict[str, Any] = {}
         self.errors: dict[str, Any] | None = None
         self.process: subprocess.Popen[bytes] | None = None
@@ -50,7 +52,8 @@ class FakeJob:
 
     @property
     def config(self) -> dict[str, Any]:
-        return self.body["platform_spec"]["steps"][0]["config"]
+        config: dict[str, Any] = self.body["platform_spec"]["steps"][0]["config"]
+        return config
 
     def work(self) -> None:
         step = self.body["platform_spec"]["steps"][0]
@@ -58,7 +61,7 @@ class FakeJob:
         command = executor.get("command") or [*executor["container"]["entrypoint"], *executor["container"]["command"]]
         if command[0] in ("python", "python3"):
             command[0] = sys.executable
-        self.status = "pending"
+        self.turn_from("created", "pending")
         self.server.gate.wait()
         with tempfile.TemporaryDirectory() as folder:
             config = Path(folder, "config.json")
@@ -79,14 +82,16 @@ class FakeJob:
                 "NHX_PRINCIPAL": json.dumps({"id": "someone", "groups": ["a", "b"]}),
                 **self.server.job_environment,
             }
-            self.status = "active"
-            self.server.note_running()
-            try:
-                streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-                self.process = subprocess.Popen(command, cwd=folder, env=env, start_new_session=True, **streams)
-            except OSError as error:
-                self.end("error", {"message": f"Failed to start subprocess: {error}"})
-                return
+            with self.server.lock:
+                if not self.turn_from("pending", "active"):
+                    return
+                self.server.note_running()
+                try:
+                    streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+                    self.process = subprocess.Popen(command, cwd=folder, env=env, start_new_session=True, **streams)
+                except OSError as error:
+                    self.end("error", {"message": f"Failed to start subprocess: {error}"})
+                    return
             output, _ = self.process.communicate()
         self.log, code = output.decode(), self.process.returncode
         self.details["exit_code"] = code
@@ -95,18 +100,27 @@ class FakeJob:
         else:
             self.end("error" if code else "completed", {"message": f"Job exited with code {code}"} if code else None)
 
+    def turn_from(self, before: str, status: str) -> bool:
+        """Whether it has the new status now; it has not where it was cancelled meanwhile."""
+        with self.server.lock:
+            if self.status == before:
+                self.status = status
+            return self.status == status
+
     def end(self, status: str, errors: dict[str, Any] | None = None) -> None:
         self.status, self.errors = status, errors
         self.server.note_running()
 
     def cancel(self) -> None:
-        if self.status in ENDED:
-            return
-        self.status = "cancelling"
-        if self.process is None:
-            self.end("cancelled")
-        else:
-            os.killpg(self.process.pid, signal.SIGTERM)
+        with self.server.lock:
+            if self.status in ENDED:
+                return
+            self.status = "cancelling"
+            if self.process is None:
+                self.end("cancelled")
+            else:
+                with suppress(ProcessLookupError):  # it ended by itself just now
+                    os.killpg(self.process.pid, signal.SIGTERM)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -299,7 +299,9 @@ def test_what_was_begun_and_not_asked_for_is_cancelled(make: Make, ask: Ask, ser
     runner.close()
 
 
-def test_an_interrupted_attempt_is_cancelled(make: Make, ask: Ask, server: HelixServer) -> None:
+def test_an_interrupted_attempt_is_cancelled(
+    make: Make, ask: Ask, server: HelixServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runner, request = make("sleep 30"), ask()
     looks = iter(range(100))
 
@@ -308,7 +310,7 @@ def test_an_interrupted_attempt_is_cancelled(make: Make, ask: Ask, server: Helix
             raise KeyboardInterrupt
         time.sleep(seconds)
 
-    runner._jobs._sleep = interrupt
+    monkeypatch.setattr("pytest_metricbench.runners.helix.jobs.pause", interrupt)
     with pytest.raises(KeyboardInterrupt):
         runner.run(request, request.workspace)
     (job,) = server.jobs.values()

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from pytest_metricbench.runners.helix import job as helix_job
+from tests.present import present
 
 PROGRAM = Path(helix_job.__file__)
 Seen = list[tuple[str, str, dict[str, str], bytes]]
@@ -109,7 +110,7 @@ def handed_back(platform: Platform, tmp_path: Path) -> tuple[dict[str, Any], dic
     (body,) = [body for method, _, _, body in platform.seen if method == "PUT"]
     (tmp_path / "sent.tar.gz").write_bytes(body)
     with tarfile.open(tmp_path / "sent.tar.gz") as tar:
-        files = {entry.name: tar.extractfile(entry).read() for entry in tar}  # type: ignore[union-attr]
+        files = {entry.name: present(tar.extractfile(entry)).read() for entry in tar}
     return json.loads(files.pop("report.json")), files
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.definition.fields import role_of
 from pytest_metricbench.runners.helix import forms as helix_forms
+from pytest_metricbench.runners.helix.client import HelixError
 from pytest_metricbench.runners.helix.runner import HelixRunner
 
 KEYS: dict[str, Any] = {
@@ -108,10 +109,10 @@ def test_a_file_that_is_named_twice_is_sent_once(check: Callable[..., HelixRunne
 def test_a_file_that_is_gone_when_the_job_is_submitted(check: Callable[..., HelixRunner], folder: Path) -> None:
     runner = check()
     (folder / "agent.py").unlink()
-    with pytest.raises(helix_forms.HelixError, match=r"the file 'agent.py' cannot be sent: No such file"):
+    with pytest.raises(HelixError, match=r"the file 'agent.py' cannot be sent: No such file"):
         helix_forms.sent_files(runner.command.files)
     (folder / "agent.py").write_bytes(b"x" * (helix_forms.FILES_LIMIT + 1))
-    with pytest.raises(helix_forms.HelixError, match="has grown to more than may be sent"):
+    with pytest.raises(HelixError, match="has grown to more than may be sent"):
         helix_forms.sent_files(runner.command.files)
 
 

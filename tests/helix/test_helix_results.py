@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_metricbench.runners.helix import results as helix_results
 from pytest_metricbench.runners.helix.results import Report, ResultError, unpack
 
-REPORT = {
+REPORT: dict[str, Any] = {
     "metricbench": 1,
     "timeout": 5.0,
     "not_started": None,

@@ -114,8 +114,10 @@ def active(server: HelixServer) -> Callable[[int], None]:
     """Waits until so many jobs run their agents."""
 
     def wait(number: int) -> None:
-        running = lambda: sum(job.status == "active" for job in list(server.jobs.values()))  # noqa: E731
-        server.wait_until(lambda: running() >= number, 20)
+        def is_so_far() -> bool:
+            return sum(job.status == "active" for job in list(server.jobs.values())) >= number
+
+        server.wait_until(is_so_far, 20)
 
     return wait
 

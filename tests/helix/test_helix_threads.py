@@ -46,7 +46,8 @@ def test_one_that_is_refused_is_told_and_no_other(make: Make, ask: Ask, server: 
 def test_who_waits_heeds_that_the_run_ends(make: Make, ask: Ask, server: HelixServer) -> None:
     """The jobs would run for five minutes; they are cancelled on the server."""
     runner = make("sleep 300", timeout=600, max_in_flight=2)
-    stop, answers = threading.Event(), []
+    stop = threading.Event()
+    answers: list[Outcome | StoppedError] = []
 
     def one(slot: int) -> None:
         STOPPING.set(stop)

@@ -1,7 +1,5 @@
 """What contributors are told is so: files, commands, the map of the house, versions, and what CI and releases run."""
 
-import importlib.util
-import itertools
 import re
 import shlex
 import tomllib
@@ -38,7 +36,7 @@ def test_the_files_and_folders_that_it_names_are_there() -> None:
     inside = {
         word
         for word in words
-        if re.fullmatch(r"(plugin|runners/__init__)\.py|(runners|coverage|analysis|interop)/", word)
+        if re.fullmatch(r"(plugin|(runners|pytest_side)/\w+)\.py|(runners|coverage|analysis|interop)/", word)
     }
     assert [name for name in inside if not (ROOT / "pytest_metricbench" / name).exists()] == []
 
@@ -50,22 +48,11 @@ def test_the_links_of_the_pages_for_contributors_lead_somewhere() -> None:
         assert missing == [], page
 
 
-def test_the_map_runs_the_way_imports_do() -> None:
-    """Each part that the map names exists, none stands above one that it may import, and every large one is there."""
-    found = importlib.util.spec_from_file_location("structure_of_the_house", ROOT / "tests/test_structure.py")
-    assert found is not None
-    assert found.loader is not None
-    structure = importlib.util.module_from_spec(found)
-    found.loader.exec_module(structure)
-    rows = re.findall(
-        r"^\| ((?:`\w+`(?:, )?)+(?:, \.\.\.|\.\.\.)?) \| ", GUIDE.split("## The map")[1].split("\n## ")[0], re.M
-    )
-    parts = [re.findall(r"`(\w+)`", row) for row in rows]
-    layers = [[structure.layer_of(part) for part in row] for row in parts]
-    for above, below in itertools.pairwise(layers):
-        assert max(above) <= min(below), (above, below)
-    packages = {path.parent.name for path in (ROOT / "pytest_metricbench").glob("*/__init__.py")}
-    assert packages - {"starting"} <= {part for row in parts for part in row}
+def test_the_map_is_the_page_of_the_architecture() -> None:
+    """Which ``tests/test_architecture.py`` holds against the code."""
+    section = GUIDE.split("## The map")[1].split("\n## ")[0]
+    assert "](docs/architecture.md)" in section
+    assert "`tests/test_architecture.py`" in section
 
 
 def test_its_commands_say_what_is_there() -> None:
@@ -126,7 +113,9 @@ def test_a_release_is_tested_checked_and_published_without_a_token() -> None:
     assert publish["permissions"] == {"id-token": "write"}
     assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     ran = "\n".join(step.get("run", "") for step in jobs["build"]["steps"])
-    for command in ("python -m build", "twine check --strict", "check-wheel-contents", "CHANGELOG.md"):
+    assert "bash .ci/release" in ran
+    ran += (ROOT / ".ci/release").read_text("utf-8")
+    for command in (" -m build", "check --strict", "check-wheel-contents", "CHANGELOG.md"):
         assert command in ran
 
 

@@ -12,7 +12,7 @@ from pytest_metricbench.interop.recordings import ReadOptions, Recordings
 Row = dict[str, Any]
 
 
-def result(task: int, rollout: int, reward: Any = 1.0, *, agent: str | None = "solver", **fields: Any) -> Row:
+def result(task: Any, rollout: Any, reward: Any = 1.0, *, agent: str | None = "solver", **fields: Any) -> Row:
     """A row of the rollouts."""
     row: Row = {"_ng_task_index": task, "_ng_rollout_index": rollout, "reward": reward, **fields}
     if agent is not None:
@@ -20,7 +20,7 @@ def result(task: int, rollout: int, reward: Any = 1.0, *, agent: str | None = "s
     return row
 
 
-def failure(task: int, rollout: int, name: Any, *, agent: str = "solver", **fields: Any) -> Row:
+def failure(task: Any, rollout: Any, name: Any, *, agent: str = "solver", **fields: Any) -> Row:
     """A row of the failures' sidecar."""
     return {
         "_ng_task_index": task,

@@ -256,7 +256,7 @@ def test_no_row_whatever_ends_in_a_traceback(
     gym_lab = GymLab(tmp_path_factory.mktemp("runs"))
     gym_lab.write(results, failures, inputs)
     try:
-        found = [attempt.outcome.kind for attempt in gym_lab.read(variants=variants).attempts]
+        found = len(gym_lab.read(variants=variants).attempts)
     except RecordingError as error:
-        found = [error.message]
+        found = len(error.message)
     assert found

@@ -1,10 +1,13 @@
 """What failed rollouts count as: the table, the user's word over it, and the stage, which can only excuse."""
 
+from typing import Any
+
 import pytest
 
 from pytest_metricbench.interop.gym.failures import BLAMELESS_STAGES, FAILURE_CLASSES, judged
 from pytest_metricbench.interop.recordings import RecordingError
 from tests.interop_gym.gym_lab import GymLab, failure, kinds, notes, planned, result
+from tests.present import present
 
 REGISTERED_IN_GYM = (
     *("transport_unreachable", "transport_peer_drop", "transport_timeout", "transport_local_resource"),
@@ -28,8 +31,8 @@ def test_a_failed_rollout_counts_as_the_table_says(gym_lab: GymLab, name: str) -
     gym_lab.write([], [failure(0, 0, name, _ng_failure_message="went wrong")], planned(1, 1))
     (found,) = gym_lab.read().attempts
     assert found.outcome.kind == FAILURE_CLASSES[name].treatment == ("died" if name in DIED else "unmeasured")
-    assert (found.outcome.error.type, found.outcome.error.message) == (name, "went wrong")
-    assert found.outcome.error.phase == FAILURE_CLASSES[name].phase
+    assert (present(found.outcome.error).type, present(found.outcome.error).message) == (name, "went wrong")
+    assert present(found.outcome.error).phase == FAILURE_CLASSES[name].phase
     assert found.outcome.scores == {}
     assert FAILURE_CLASSES[name].meaning
 
@@ -46,7 +49,7 @@ def test_a_class_that_is_not_known_is_unmeasured_and_said(gym_lab: GymLab, name:
 def test_a_class_that_is_no_text_is_unknown(gym_lab: GymLab, name: object) -> None:
     gym_lab.write([], [failure(0, 0, name)], planned(1, 1))
     (found,) = gym_lab.read().attempts
-    assert (found.outcome.kind, found.outcome.error.type) == ("unmeasured", "unknown")
+    assert (found.outcome.kind, present(found.outcome.error).type) == ("unmeasured", "unknown")
 
 
 def test_the_users_word_is_the_last(gym_lab: GymLab) -> None:
@@ -83,7 +86,7 @@ def test_masked_samples_may_be_taken(gym_lab: GymLab) -> None:
     gym_lab.write([result(0, 0, 0.5, mask_sample=True)])
     (found,) = gym_lab.read(outcomes={"mask_sample": "scored"}).attempts
     assert (found.outcome.kind, found.outcome.scores) == ("scored", {"reward": 0.5})
-    assert found.outcome.error.type == "mask_sample"
+    assert present(found.outcome.error).type == "mask_sample"
 
 
 @pytest.mark.parametrize("stage", [*BLAMELESS_STAGES, "agent", None, "elsewhere"])
@@ -96,12 +99,12 @@ def test_a_stage_excuses_the_agent_and_never_blames_it(stage: str | None) -> Non
 @pytest.mark.parametrize(
     "where", [{"_ng_failure_stage": "verification"}, {"_ng_failure_record": {"stage": "verification"}}]
 )
-def test_the_stage_of_a_row_is_heeded(gym_lab: GymLab, where: dict[str, object]) -> None:
+def test_the_stage_of_a_row_is_heeded(gym_lab: GymLab, where: dict[str, Any]) -> None:
     rows = [failure(0, 0, "agent_run_error", **where), failure(0, 1, "agent_run_error", _ng_failure_stage=["seed"])]
     gym_lab.write([], rows, planned(1, 2))
     first, second = (found.outcome for found in gym_lab.read().attempts)
-    assert (first.kind, first.error.phase) == ("unmeasured", "verifier")
-    assert first.error.message == "the agent's server answered and broke (stage verification)"
+    assert (first.kind, present(first.error).phase) == ("unmeasured", "verifier")
+    assert present(first.error).message == "the agent's server answered and broke (stage verification)"
     assert second.kind == "died"
 
 
@@ -111,7 +114,7 @@ def test_a_failure_among_the_results_is_none_of_them(gym_lab: GymLab) -> None:
 
 
 def test_messages_say_what_the_row_says_and_stay_short(gym_lab: GymLab) -> None:
-    full = {
+    full: dict[str, Any] = {
         "_ng_failure_type": "ClientResponseError",
         "_ng_failure_message": "Internal Server Error",
         "_ng_failure_http_status": 500,
@@ -124,7 +127,7 @@ def test_messages_say_what_the_row_says_and_stay_short(gym_lab: GymLab) -> None:
         failure(0, 3, "judge_failed", _ng_failure_record={"failure_reason": "Judge \ud800 gone"}),
     ]
     gym_lab.write([], rows, planned(1, 4))
-    messages = [found.outcome.error.message for found in gym_lab.read().attempts]
+    messages = [present(found.outcome.error).message for found in gym_lab.read().attempts]
     assert messages[0] == "ClientResponseError: Internal Server Error (HTTP 500, stage agent)"
     assert messages[1] == "the agent's server answered and broke"
     assert len(messages[2]) == 2003

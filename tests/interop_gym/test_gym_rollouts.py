@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import NOT_RECORDED
 from pytest_metricbench.interop.gym import reading as gym
-from pytest_metricbench.interop.recordings import ReadOptions
+from pytest_metricbench.interop.gym import runs
+from pytest_metricbench.interop.recordings import ReadOptions, RecordingError
 from tests.interop_gym.gym_lab import GymLab, failure, kinds, lines, notes, planned, result, said
+from tests.present import present
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -37,7 +39,7 @@ def test_the_sample_of_gym_itself_is_read_whole() -> None:
 @pytest.mark.parametrize("name", ["reward", "input_tokens", "output_tokens", "total_tokens", "terminated"])
 def test_means_of_the_sample_are_those_that_gym_computed(name: str) -> None:
     recordings = gym.read({"samples": SAMPLES}, ReadOptions("blackjack", columns={"scores": ["terminated"]}))
-    values = [found.outcome.scores[name] for found in recordings.attempts]
+    values: list[Any] = [found.outcome.scores[name] for found in recordings.attempts]
     (aggregate,) = json.loads((SAMPLES / "example_rollouts_aggregate_metrics.json").read_text())
     assert sum(map(float, values)) / len(values) == pytest.approx(aggregate["agent_metrics"][f"mean/{name}"])
 
@@ -92,9 +94,9 @@ def test_a_result_without_a_reward_is_unmeasured(gym_lab: GymLab, row: dict[str,
     recordings = gym_lab.read()
     (found,) = recordings.attempts
     assert (found.outcome.kind, found.outcome.scores) == ("unmeasured", {})
-    assert found.outcome.error.type == "no_reward"
-    assert found.outcome.error.phase == "verifier"
-    assert found.outcome.error.message == "the row has no reward: the judge was silent"
+    assert present(found.outcome.error).type == "no_reward"
+    assert present(found.outcome.error).phase == "verifier"
+    assert present(found.outcome.error).message == "the row has no reward: the judge was silent"
     assert notes(recordings)["rollout with no_reward (a result without a reward): counted as unmeasured"] == 1
 
 
@@ -110,11 +112,11 @@ def test_an_agent_that_never_ran_is_no_zero(gym_lab: GymLab) -> None:
     nothing = {"output": [], "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}}
     spoke = {"output": [{"type": "message"}], "usage": {"input_tokens": 0}}
     silent = {"output": [], "usage": {"input_tokens": 40}}
-    unknown = {"output": []}
+    unknown: dict[str, Any] = {"output": []}
     gym_lab.write([result(0, n, 0.0, response=r) for n, r in enumerate([nothing, spoke, silent, unknown])])
     recordings = gym_lab.read()
     assert [found.outcome.kind for found in recordings.attempts] == ["unmeasured", "scored", "scored", "scored"]
-    assert recordings.attempts[0].outcome.error.type == "empty_response"
+    assert present(recordings.attempts[0].outcome.error).type == "empty_response"
     gym_lab.write([result(0, 0, 0.0, response=nothing)])
     assert kinds(gym_lab.read(outcomes={"empty_response": "scored"})) == {"task-0 0:0": "scored"}
 
@@ -146,7 +148,7 @@ def test_a_planned_rollout_without_a_row_is_missing(gym_lab: GymLab) -> None:
     missing = [
         found for found in recordings.attempts if found.outcome.error and found.outcome.error.type == NOT_RECORDED
     ]
-    assert [found.outcome.error.message for found in missing] == [
+    assert [present(found.outcome.error).message for found in missing] == [
         "rollout 1 of task 0 was planned, and left no row in rollouts.jsonl",
         "rollout 0 of task 1 was planned, and left no row in rollouts.jsonl",
     ]
@@ -168,12 +170,12 @@ def test_a_row_that_says_that_a_rollout_was_left_out_is_no_failure(gym_lab: GymL
         NOT_RECORDED,
         NOT_RECORDED,
     ]
-    assert notes(recordings) == said({gym.MISSING: 2, gym.NOT_PLANNED: 1})
+    assert notes(recordings) == said({gym.MISSING: 2, runs.NOT_PLANNED: 1})
 
 
 def test_without_materialized_inputs_nobody_knows_what_is_missing(gym_lab: GymLab) -> None:
     gym_lab.write([result(0, 0)])
-    assert notes(gym_lab.read()) == said({gym.NOT_PLANNED: 1})
+    assert notes(gym_lab.read()) == said({runs.NOT_PLANNED: 1})
 
 
 def test_of_several_tries_the_one_with_a_result_counts(gym_lab: GymLab) -> None:
@@ -184,7 +186,7 @@ def test_of_several_tries_the_one_with_a_result_counts(gym_lab: GymLab) -> None:
     )
     recordings = gym_lab.read()
     assert kinds(recordings) == {"task-0 0:0-a2": "scored"}
-    assert notes(recordings) == said({gym.RETRIED: 2})
+    assert notes(recordings) == said({runs.RETRIED: 2})
 
 
 def test_of_several_failures_the_last_try_counts(gym_lab: GymLab) -> None:
@@ -198,12 +200,12 @@ def test_of_several_failures_the_last_try_counts(gym_lab: GymLab) -> None:
     gym_lab.write([], tries, planned(1, 2))
     recordings = gym_lab.read()
     assert kinds(recordings) == {"task-0 0:0-a2": "died", "task-0 0:1": "died"}
-    assert said({gym.FAILED_AGAIN: 3}).items() <= notes(recordings).items()
+    assert said({runs.FAILED_AGAIN: 3}).items() <= notes(recordings).items()
 
 
 def test_failures_without_indices_are_counted_and_not_read(gym_lab: GymLab) -> None:
     gym_lab.write([result(0, 0)], [{"_ng_failure_class": "cancelled"}], planned(1, 1))
-    assert notes(gym_lab.read()) == said({gym.NAMELESS: 1})
+    assert notes(gym_lab.read()) == said({runs.NAMELESS: 1})
 
 
 def test_a_last_line_that_is_cut_is_said_and_its_rollout_missing(gym_lab: GymLab) -> None:
@@ -214,13 +216,13 @@ def test_a_last_line_that_is_cut_is_said_and_its_rollout_missing(gym_lab: GymLab
         assert [found.outcome.kind for found in recordings.attempts] == (
             ["scored", "scored"] if cut == 1 else ["scored", "unmeasured"]
         )
-        assert notes(recordings) == said({} if cut == 1 else {gym.CUT: 1, gym.MISSING: 1})
+        assert notes(recordings) == said({} if cut == 1 else {runs.CUT: 1, gym.MISSING: 1})
 
 
 def test_a_cut_in_the_middle_of_a_character_is_a_cut(gym_lab: GymLab) -> None:
     path = gym_lab.write([result(0, 0)], None, planned(1, 2))
     path.write_bytes(path.read_bytes() + '{"text": "ä'.encode()[:-1])
-    assert notes(gym_lab.read()) == said({gym.CUT: 1, gym.MISSING: 1})
+    assert notes(gym_lab.read()) == said({runs.CUT: 1, gym.MISSING: 1})
 
 
 # ---------------------------------------------------------------- variants
@@ -258,7 +260,7 @@ def test_folders_and_files_are_variants_where_that_is_asked_for(gym_lab: GymLab)
 def test_several_files_of_one_agent_are_an_open_question(gym_lab: GymLab) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         gym_lab.write([result(0, 0)], name=name)
-    with pytest.raises(gym.RecordingError) as caught:
+    with pytest.raises(RecordingError) as caught:
         gym_lab.read("a.jsonl", "b.jsonl")
     assert caught.value.message == "2 rollouts files are of one agent, solver: a.jsonl, b.jsonl"
     assert caught.value.remedy == (
@@ -280,7 +282,7 @@ def test_agents_that_share_no_index_cannot_be_compared_by_it(gym_lab: GymLab) ->
     plan = [*planned(1, 1, agent="a", id="q"), *planned(2, 1, agent="b", id="q")[1:]]
     rows = [result(0, 0, agent="a"), result(1, 0, agent="b")]
     gym_lab.write(rows, None, plan)
-    with pytest.raises(gym.RecordingError) as caught:
+    with pytest.raises(RecordingError) as caught:
         gym_lab.read()
     assert caught.value.message == "rollouts.jsonl: the agents a, b have no task index in common"
     assert caught.value.remedy == "columns: {task: FIELD} names tasks by a field of the materialized inputs"
@@ -317,7 +319,7 @@ def test_results_that_stand_in_two_files_are_said(gym_lab: GymLab) -> None:
     recordings = gym_lab.read("all", "shards", variants="agent")
     assert len(recordings.attempts) == 6
     assert said({gym.TWICE: 3}).items() <= notes(recordings).items()
-    assert notes(gym_lab.read("shards", variants="agent")) == said({gym.NOT_PLANNED: 2})
+    assert notes(gym_lab.read("shards", variants="agent")) == said({runs.NOT_PLANNED: 2})
 
 
 def test_a_file_that_is_named_twice_is_read_once(gym_lab: GymLab) -> None:

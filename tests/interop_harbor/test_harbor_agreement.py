@@ -129,7 +129,7 @@ class TestPassAtK:
     def test_it_is_the_share_of_draws_that_hold_a_pass(self, n: int, data: st.DataObject) -> None:
         """Counted out: every choice of k of the n attempts."""
         c = data.draw(st.integers(0, n))
-        values: list[float | None] = [1.0] * c + [0.0] * (n - c)
+        values: list[float | None] = [*[1.0] * c, *[0.0] * (n - c)]
         for k, value in pass_at({"alpha": values}).items():
             draws = list(combinations(values, k))
             assert value == pytest.approx(sum(1.0 in draw for draw in draws) / len(draws))

@@ -32,7 +32,9 @@ class TestRewards:
         assert found.trial_name == "alpha__1234567"
 
     def test_nan_is_a_score_that_never_passes(self) -> None:
-        assert math.isnan(outcome({"reward": math.nan}).scores["reward"])  # type: ignore[arg-type]
+        value = outcome({"reward": math.nan}).scores["reward"]
+        assert isinstance(value, float)
+        assert math.isnan(value)
 
     @pytest.mark.parametrize(
         ("value", "said"),

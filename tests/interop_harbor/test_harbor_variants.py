@@ -20,7 +20,7 @@ def named(*agents: dict[str, Any], label: str = "toy") -> list[str]:
 
 class TestSettings:
     def test_defaults_given_or_not_are_the_same(self) -> None:
-        whole = {
+        whole: dict[str, Any] = {
             "name": None,
             "import_path": "toy:Toy",
             "model_name": None,
@@ -84,7 +84,7 @@ class TestNames:
         assert name_variants(agents) == ["toy", "other"]
 
     def test_the_setting_that_tells_all_apart_is_enough(self) -> None:
-        agents = [
+        agents: list[dict[str, Any]] = [
             {"name": "toy"},
             {"name": "toy", "kwargs": {"mutant": "m1", "words": ["hello"], "x": 1}},
             {"name": "toy", "kwargs": {"mutant": "m2", "x": 1}, "override_timeout_sec": 5},

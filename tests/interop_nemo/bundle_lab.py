@@ -57,10 +57,8 @@ class Lab:
         folder = self.folder / name
         folder.mkdir(parents=True)
         names = [*dict.fromkeys([*tasks, *(trial.task for trial in trials)])]
-        by_task = {
-            task: schemas[task] if isinstance(next(iter(schemas.values())), Mapping) else schemas  # type: ignore[index]
-            for task in names
-        }
+        of_each = isinstance(next(iter(schemas.values())), Mapping)
+        by_task: dict[str, Any] = {task: schemas[task] if of_each else schemas for task in names}
         run = run_id or f"run-{name}"
         rows, values = scored(trials, by_task, run)
         summary: dict[str, Any] = {

@@ -104,7 +104,10 @@ def anything(rng: random.Random) -> Given:
         return DIED
     if kind < 0.25:
         return UNMEASURED
-    number = lambda: rng.choice([0.0, 1.0, 1, rng.random(), rng.gauss(0, 1e6), math.nan, math.inf, 0.1, 1 / 3])  # noqa: E731
+
+    def number() -> float:
+        return rng.choice([0.0, 1.0, 1, rng.random(), rng.gauss(0, 1e6), math.nan, math.inf, 0.1, 1 / 3])
+
     values = {
         "reward": number(), "m.c": number(), "m.e": number(), "n.i": rng.randint(0, 9), "o.b": rng.random() < 0.5,
         "p.l": rng.choice(["ok", "bad", "NaN"]),

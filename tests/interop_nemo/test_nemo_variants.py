@@ -78,7 +78,7 @@ def test_by_folder_where_all_are_called_the_same(lab: Lab) -> None:
 
 def test_by_target(lab: Lab) -> None:
     """Harbor's agents are all of the target ``harbor``: what they are stands in its settings."""
-    toy = {"effective_agent": "toy", "n_attempts": 1}
+    toy: dict[str, Any] = {"effective_agent": "toy", "n_attempts": 1}
     lab.bundle("a", ONE, target=target(**toy, agent_kwargs={"mutant": None}, job_name="x"))
     lab.bundle("b", ONE, target=target(**toy, agent_kwargs={"mutant": "m1"}, job_name="y"))
     lab.bundle("c", ONE, target=target(**toy, agent_kwargs={"mutant": "m1"}, job_name="z"))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_metricbench.interop.counted_notes import counted_note
-from pytest_metricbench.interop.recordings import ReadOptions, Recordings
+from pytest_metricbench.interop.recordings import ReadOptions, RecordingError, Recordings
 from pytest_metricbench.interop.table import reading as tables
 
 
@@ -30,7 +30,7 @@ class TableLab:
         """What is said about a table that cannot be read, and what to do."""
         try:
             self.read(*names, **options)
-        except tables.RecordingError as error:
+        except RecordingError as error:
             return error.message, error.remedy
         raise AssertionError("it was read")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_metricbench.interop.recordings import ReadOptions
+from pytest_metricbench.interop.recordings import ReadOptions, RecordingError
 from pytest_metricbench.interop.table import reading as tables
 from tests.interop_tables.table_lab import TableLab, notes, rows, said
 
@@ -187,7 +187,7 @@ def read_or_refused(path: Path) -> str:
     """How many attempts a file has, or what is said about it; any other error is one."""
     try:
         return str(len(tables.read({path.name: path}, ReadOptions("case")).attempts))
-    except tables.RecordingError as error:
+    except RecordingError as error:
         return error.message if error.message.startswith(path.name) else ""
 
 

@@ -6,6 +6,7 @@ from pytest_metricbench.definition.ids import derive_id
 from pytest_metricbench.interop.recordings import RecordedTask
 from pytest_metricbench.interop.table import reading as tables
 from tests.interop_tables.table_lab import TableLab, notes, rows, said
+from tests.present import present
 
 PLAIN = """\
 variant,task,trial_id,reward
@@ -30,7 +31,7 @@ def test_a_row_is_an_attempt(table_lab: TableLab) -> None:
     assert recordings.tasks == {"find": RecordedTask("find"), "pay": RecordedTask("pay")}
     assert recordings.files == {"results.csv": table_lab.folder / "results.csv"}
     assert recordings.notes == []
-    died, unmeasured = (found.outcome.error for found in recordings.attempts[2:])
+    died, unmeasured = (present(found.outcome.error) for found in recordings.attempts[2:])
     assert (died.type, died.message, died.phase) == ("Died", "as results.csv:4 says", "agent")
     assert (unmeasured.type, unmeasured.message, unmeasured.phase) == (
         "NoScore",

@@ -154,7 +154,7 @@ def test_what_cannot_be_read_is_missing_whole_and_the_rest_is_kept(sessions: Lab
     assert lab.counts(partial=True) == {"declared": 38, "passed": 2, "missing": 36}
     said = [line for line in ended.out.splitlines() if "what arrived cannot be read (" in line]
     assert len(said) == len(SPOILED) - 3  # of three, nothing came or no message
-    assert any("it is about ('c', 'baseline', 'twice', 1) 2 times" in line for line in said)
+    assert any("it is about c::baseline::twice[1] 2 times" in line for line in said)
 
 
 # ---------------------------------------------------------------- beside other plugins

@@ -29,7 +29,7 @@ def test_the_longest_together_first_within_baselines_and_mutants() -> None:
         return [("c", variant, task, slot) for slot in range(1, count + 1)]
 
     seconds = {"many": 1.0, "long": 2.0, "short": 0.5}
-    known = {
+    known: dict[tuple[str, str, str, int], Any] = {
         key: SimpleNamespace(duration=seconds[key[2]])
         for task in seconds
         for key in keys("baseline", task, 5 if task == "many" else 1)

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.reporting.words import group_word
 from pytest_metricbench.running.wire import GroupMessage, LeftPart, Part, WireError, group_from_wire, group_to_wire
 from tests.plugin.record_strategies import NAMES, TEXTS, records
 
-STATUSES = st.sampled_from(["passed", "missed", "died", "unmeasured", "not_reached", "not_needed"])
+STATUSES: st.SearchStrategy[Status] = st.sampled_from(
+    ["passed", "missed", "died", "unmeasured", "not_reached", "not_needed"]
+)
 PARTS = st.builds(Part, NAMES, st.integers(1, 10**6), STATUSES, st.lists(records(), max_size=2).map(tuple))
 LEFT = st.builds(LeftPart, NAMES, st.integers(1, 10**6), TEXTS)
 WORDS = st.sampled_from(["solved", "flaky", "mixed", "missed", "died", "reused", "left", "unmeasured"])
@@ -63,7 +66,7 @@ def test_what_no_item_sends_is_an_error(change: Callable[..., Any]) -> None:
         (["not_needed"], "not_needed"),
     ],
 )
-def test_the_word_of_what_was_made(statuses: list[str], word: str) -> None:
+def test_the_word_of_what_was_made(statuses: list[Status], word: str) -> None:
     made = {"is_reused": False, "lacks": False, "left": False}
     assert group_word("task", statuses, **made) == word
     assert group_word("variant", statuses, **made) == {"flaky": "mixed"}.get(word, word)
@@ -71,7 +74,7 @@ def test_the_word_of_what_was_made(statuses: list[str], word: str) -> None:
 
 @given(st.lists(STATUSES), st.booleans(), st.booleans(), st.booleans())
 def test_what_is_lacking_comes_before_what_is_left_before_what_was_reused(
-    statuses: list[str], lacks: bool, left: bool, is_reused: bool
+    statuses: list[Status], lacks: bool, left: bool, is_reused: bool
 ) -> None:
     word = group_word("task", statuses, is_reused=is_reused, lacks=lacks, left=left)
     first = {"unmeasured": lacks, "left": left, "reused": is_reused}

@@ -1,23 +1,15 @@
 """The experiment whose answers were computed without the product, by every kind of item, with and without workers."""
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.known_answers.check_summary import differences
 from tests.plugin import plugin_lab
 
 FOLDER = Path(__file__).parents[1] / "known_answers"
-
-
-def differences(summary: dict[str, Any], expected: dict[str, Any]) -> list[str]:
-    spec = importlib.util.spec_from_file_location("known_answers_check", FOLDER / "check_summary.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.differences(summary, expected)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ def _same(got: Any, want: Any, tolerance: float) -> bool:
     if isinstance(got, dict) and "value" in got and not isinstance(want, dict):
         got = got["value"]
     if got is None or want is None or isinstance(got, str | bool) or isinstance(want, str | bool):
-        return got == want
-    return abs(got - want) <= tolerance
+        return bool(got == want)
+    return bool(abs(got - want) <= tolerance)
 
 
 def _compared(case: dict[str, Any], want: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:

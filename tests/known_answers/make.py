@@ -28,14 +28,14 @@ TASKS = [f"t{number:02d}" for number in range(1, 13)]
 MUTANTS = [f"m{number:02d}" for number in range(1, 9)]
 KS = (1, 2, 4)
 UNMEASURED = "unmeasured"
-SPECIAL = {
+SPECIAL: dict[str, Row] = {
     "t04": [1, 0, 1, 0],  # flaky, and no majority passes
     "t08": [1, 1, 0, 1],  # flaky, and a majority passes
     "t10": [0, 0, 0, 0],  # never solved by the baseline
     "t11": [1, None, 1, 1],  # one attempt died
     "t12": [UNMEASURED, 1, 1, UNMEASURED],
 }
-DAMAGED = [[0, 0, 0, 0], [0, 0, 1, 0], [None, 0, 0, 0], [0, 1, 0, 0]]
+DAMAGED: list[Row] = [[0, 0, 0, 0], [0, 0, 1, 0], [None, 0, 0, 0], [0, 1, 0, 0]]
 
 
 def tables(seed: int) -> tuple[Outcomes, Goals, Subsets]:
@@ -118,7 +118,7 @@ def mean_drop(outcomes: Outcomes, valid: Sequence[str], tasks: Sequence[str]) ->
     return float(sum(means) / len(means)) if means else None
 
 
-def coefficients(ids: Sequence[str], coverage: Mapping[str, float], score: Mapping[str, float]) -> dict[str, Any]:
+def coefficients(ids: Sequence[str], coverage: Mapping[str, float], score: Mapping[str, Any]) -> dict[str, Any]:
     x, y = [round(coverage[s], 12) for s in ids], [round(score[s], 12) for s in ids]
     defined = len(set(x)) > 1 and len(set(y)) > 1
     functions = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -163,7 +163,7 @@ def _means(outcomes: Outcomes, estimate: Estimate) -> dict[str, Any]:
     return {v: {str(k): mean_over_tasks(by_task, k, estimate) for k in KS} for v, by_task in outcomes.items()}
 
 
-def _correlation(subsets: Subsets, coverage: Mapping[str, float], score: Mapping[str, float]) -> dict[str, Any]:
+def _correlation(subsets: Subsets, coverage: Mapping[str, float], score: Mapping[str, Any]) -> dict[str, Any]:
     by_size = {str(size): [s for s, tasks in subsets.items() if len(tasks) == size] for size in (3, 5)}
     return {
         "overall": coefficients(list(subsets), coverage, score),
@@ -203,4 +203,5 @@ def main(seed: int = 11, folder: Path = Path(__file__).parent) -> None:
 
 
 if __name__ == "__main__":
-    main(*[int(sys.argv[1])] if len(sys.argv) > 1 else [], *map(Path, sys.argv[2:3]))
+    given = sys.argv[1:]
+    main(int(given[0]) if given else 11, Path(given[1]) if len(given) > 1 else Path(__file__).parent)

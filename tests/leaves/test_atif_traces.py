@@ -103,7 +103,7 @@ def test_both_forms_of_declared_tools(definitions: object, declared: set[str] | 
 
 def test_tools_declared_by_a_subagent_count() -> None:
     value = trajectory("c", subagent_trajectories=[declaring([{"name": "a"}]), declaring([{"name": "b"}])])
-    assert parse(value).tools_declared == {"a", "b"}
+    assert parse(value).tools_declared == frozenset({"a", "b"})
 
 
 @pytest.mark.parametrize("agent", [None, "a", [], {}])

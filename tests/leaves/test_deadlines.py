@@ -114,7 +114,7 @@ def test_except_exception_does_not_swallow_it() -> None:
 
 def test_a_call_that_swallows_everything_once_is_interrupted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadlines, "_REPEAT", 0.05)
-    caught = []
+    caught: list[BaseException] = []
 
     def stubborn() -> None:
         while len(caught) < 3:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import pytest
 
 from pytest_metricbench.orphans import OrphanWatch
+from tests.present import present
 
 PARENT = """\
 import sys, pathlib
@@ -80,8 +81,9 @@ def test_a_watch_that_cannot_start_is_none(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_shell_that_died_is_no_fault() -> None:
     watch = OrphanWatch()
     watch.started(999_999_999)
-    watch._shell.kill()
-    watch._shell.wait()
+    shell = present(watch._shell)
+    shell.kill()
+    shell.wait()
     for _ in range(3):
         watch.started(999_999_999)
     watch.close()

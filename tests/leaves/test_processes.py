@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,8 +35,13 @@ def run(tmp_path: Path) -> Run:
 
     def start(text: str | list[str], timeout: float | None = 20, **options: object) -> Finished:
         argv = ["/bin/sh", "-c", text] if isinstance(text, str) else text
-        given = {"cwd": tmp_path, "env": ENV, "stdout": tmp_path / "out", "stderr": tmp_path / "err"} | options
-        return run_process(argv, timeout=timeout, **given)
+        given: dict[str, Any] = {
+            "cwd": tmp_path,
+            "env": ENV,
+            "stdout": tmp_path / "out",
+            "stderr": tmp_path / "err",
+        } | options
+        return run_process(argv, timeout=timeout, **given | options)
 
     return start
 

@@ -1,5 +1,7 @@
 """pytest-rerunfailures runs a failed item again: that is the attempt's next try, and a second attempt nowhere."""
 
+from typing import Any
+
 import pytest
 
 from tests.faults.session_lab import Lab, no_fault, words
@@ -20,7 +22,11 @@ def verify(request, output):
         raise RuntimeError("the judge is out")
     return output
 """
-TASKS = ["good", {"id": "once", "params": {"fails": 1}}, {"id": "always", "params": {"fails": 99}}]
+TASKS: list[str | dict[str, Any]] = [
+    "good",
+    {"id": "once", "params": {"fails": 1}},
+    {"id": "always", "params": {"fails": 99}},
+]
 RERUN = ("experiment.yml", "-v", "--reruns", "2")
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -23,7 +24,7 @@ CASE = {
 }
 
 
-def run(folder: Path, runner: dict[str, object], *arguments: str) -> tuple[str, dict[str, object]]:
+def run(folder: Path, runner: dict[str, object], *arguments: str) -> tuple[str, list[dict[str, Any]]]:
     (folder / "crashing_agent.py").write_text(AGENT)
     experiment = {"metricbench": 1, "name": "e", "attempts": 2, "runner": runner, "cases": [CASE]}
     (folder / "experiment.yml").write_text(yaml.safe_dump(experiment))

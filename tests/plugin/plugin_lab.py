@@ -49,8 +49,8 @@ def measure(request):
     return len(request.tasks) / 3
 '''
 
-TASKS: Final = [{"id": "find", "tags": ["quick"]}, {"id": "pay"}, {"id": "refund"}]
-MUTANTS: Final = [
+TASKS: Final[list[dict[str, Any]]] = [{"id": "find", "tags": ["quick"]}, {"id": "pay"}, {"id": "refund"}]
+MUTANTS: Final[list[dict[str, Any]]] = [
     {"id": "no-pay", "description": "Never takes the money.", "tags": ["money"]},
     {"id": "quiet", "description": "Says nothing."},
 ]

@@ -2,6 +2,7 @@
 
 import json
 import time
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,9 @@ def left(limit: str, attempts: str) -> str:
 
 
 def test_no_more_attempts_than_the_budget_has(lab: Lab, workers: list[str]) -> None:
+    """And JUnit says that the others were skipped, and why."""
     lab.make(budget={"attempts": 7})
-    result = lab.run("experiment.yml", *workers)
+    result = lab.run("experiment.yml", "--junit-xml=junit.xml", *workers)
     assert result.ret == BUDGET_REACHED
     assert len(lab.calls()) == len(lab.journal()) == 7
     assert said(result) == left("7 attempts", "11 attempts are")
@@ -40,17 +42,29 @@ def test_no_more_attempts_than_the_budget_has(lab: Lab, workers: list[str]) -> N
     assert outcomes["left"] == 11
     assert sum(outcomes.values()) == 18  # coverage is left too
     assert not (lab.store() / "budget").exists()
+    suite = ET.parse(lab.path / "junit.xml").getroot().find("testsuite")
+    assert suite is not None
+    assert (suite.attrib["skipped"], suite.attrib["failures"]) == ("11", "0")
+    skipped = [case for case in suite.iter("testcase") if case.find("skipped") is not None]
+    reasons = {mark.get("message") for mark in suite.iter("skipped")}
+    assert reasons == {"the budget of 7 attempts was reached: left for the next run"}
+    assert {
+        entry.attrib["value"]
+        for case in skipped
+        for entry in case.iter("property")
+        if entry.attrib["name"] == "outcome"
+    } == {"left"}
 
 
 def test_run_after_run_until_everything_is_there(lab: Lab, workers: list[str]) -> None:
-    lab.make(budget={"attempts": 7})
+    lab.make(budget={"attempts": 10})
     plain = Lab(lab.pytester)
     statuses, made = [], []
-    for _ in range(4):
+    for _ in range(3):
         statuses.append(lab.run("experiment.yml", *workers).ret)
         made.append(len(lab.calls()))
-    assert statuses == [BUDGET_REACHED, BUDGET_REACHED, 0, 0]
-    assert made == [7, 7, 4, 0]
+    assert statuses == [BUDGET_REACHED, 0, 0]
+    assert made == [10, 8, 0]
     assert len({(line["variant"], line["task"], line["attempt"]) for line in lab.journal()}) == 18
     whole = plain.summary()
     assert whole["complete"]
@@ -90,9 +104,9 @@ def test_what_is_scored_again_takes_from_it(lab: Lab) -> None:
     assert len(again) == 4
 
 
-def test_what_failed_makes_the_status_1(lab: Lab, workers: list[str]) -> None:
+def test_what_failed_makes_the_status_1(lab: Lab) -> None:
     lab.make(budget={"attempts": 3}, outcomes={"baseline::find": "u"})
-    result = lab.run("experiment.yml", *workers)
+    result = lab.run("experiment.yml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert said(result).startswith("the budget of 3 attempts was reached; 15 attempts are left")
 
@@ -103,9 +117,9 @@ def test_retries_belong_to_their_attempt(lab: Lab) -> None:
     assert lab.calls() == ["baseline::find[1]"] * 4 + ["baseline::find[2]"] * 4
 
 
-def test_a_part_that_fits_is_whole(lab: Lab, workers: list[str]) -> None:
+def test_a_part_that_fits_is_whole(lab: Lab) -> None:
     lab.make(budget={"attempts": 6})
-    result = lab.run("experiment.yml", "-k", "baseline", *workers)
+    result = lab.run("experiment.yml", "-k", "baseline")
     assert result.ret == 0
     assert "left" not in result.parseoutcomes()
 
@@ -176,25 +190,6 @@ def test_last_failed_does_not_take_what_is_left_for_failed(lab: Lab) -> None:
     assert [line for line in listed.outlines if "::" in line] == ["experiment.yml::shop::baseline::find[2]"]
 
 
-def test_junit_says_that_it_was_skipped_and_why(lab: Lab, workers: list[str]) -> None:
-    import xml.etree.ElementTree as ET
-
-    lab.make(budget={"attempts": 7})
-    lab.run("experiment.yml", "--junit-xml=junit.xml", *workers)
-    suite = ET.parse(lab.path / "junit.xml").getroot().find("testsuite")
-    assert suite is not None
-    assert (suite.attrib["skipped"], suite.attrib["failures"]) == ("11", "0")
-    skipped = [case for case in suite.iter("testcase") if case.find("skipped") is not None]
-    reasons = {case.find("skipped").attrib["message"] for case in skipped}
-    assert reasons == {"the budget of 7 attempts was reached: left for the next run"}
-    assert {
-        entry.attrib["value"]
-        for case in skipped
-        for entry in case.iter("property")
-        if entry.attrib["name"] == "outcome"
-    } == {"left"}
-
-
 # ---------------------------------------------------------------- seconds
 
 
@@ -205,7 +200,7 @@ def test_seconds(lab: Lab, workers: list[str]) -> None:
     result = lab.run("experiment.yml", *workers)
     assert result.ret == BUDGET_REACHED
     assert 1 <= len(lab.calls()) < 18
-    assert said(result).startswith("the budget of 1 seconds was reached; ")
+    assert said(result).startswith("the budget of 1 second was reached; ")
     assert time.monotonic() - begun < 30
 
 
@@ -238,7 +233,7 @@ def test_an_attempt_that_died_is_taken_to_cost_what_others_do(lab: Lab) -> None:
 
 def test_named_cost_scores_are_added_up(lab: Lab) -> None:
     agent = AGENT.replace('"tone": "dry"}', '"agent.usd": 0.2, "judge.usd": 0.3, "cost_usd": 99}')
-    keys = {"agent": agent, "outcomes": {}, "score": {"primary": "reward"}}
+    keys: dict[str, Any] = {"agent": agent, "outcomes": {}, "score": {"primary": "reward"}}
     lab.make(budget={"cost": 1.0, "cost_scores": ["agent.usd", "judge.usd"]}, **keys)
     lab.run("experiment.yml")
     assert len(lab.journal()) == 2

@@ -106,7 +106,6 @@ NO_KEY = "services: {}\n"
 MISSPELT = "metricbnech: 1\nname: shop\n"
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -119,12 +118,20 @@ MISSPELT = "metricbnech: 1\nname: shop\n"
     ],
     ids=["lacking", "lacking-by-name", "misspelt", "list", "empty", "no-yaml"],
 )
-def test_a_named_file_that_is_none_is_a_usage_error(
-    lab: Lab, workers: list[str], name: str, content: str, said: str
-) -> None:
+def test_a_named_file_that_is_none_is_a_usage_error(lab: Lab, name: str, content: str, said: str) -> None:
     lab.write(name, content)
+    refused(lab, [name], said)
+
+
+@pytest.mark.slow
+def test_a_named_file_that_is_none_is_a_usage_error_with_workers_too(lab: Lab) -> None:
+    lab.write("mine.yml", NO_KEY)
+    refused(lab, ["mine.yml", "-n2"], "*mine.yml:1:1: is no experiment: it lacks the key metricbench; *")
+
+
+def refused(lab: Lab, args: list[str], said: str) -> None:
     lab.write("test_plain.py", "def test_plain(): assert False\n")
-    result = lab.run(name, "test_plain.py", *workers)
+    result = lab.run("test_plain.py", *args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.no_fnmatch_line("*test_plain*")
     assert len([line for line in result.errlines if line.startswith("ERROR")]) == 1

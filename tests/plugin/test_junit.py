@@ -14,11 +14,8 @@ def junit(lab: Lab, *args: str) -> ET.Element:
     return suite
 
 
-def test_cases(suite: ET.Element) -> dict[tuple[str, str], ET.Element]:
+def cases_of(suite: ET.Element) -> dict[tuple[str, str], ET.Element]:
     return {(case.attrib["classname"], case.attrib["name"]): case for case in suite.iter("testcase")}
-
-
-test_cases.__test__ = False  # type: ignore[attr-defined]
 
 
 def properties(case: ET.Element) -> dict[str, str]:
@@ -27,10 +24,11 @@ def properties(case: ET.Element) -> dict[str, str]:
     return dict(found)
 
 
-def test_classes_are_file_case_variant(lab: Lab, workers: list[str]) -> None:
+def test_each_attempt_and_request_is_a_case_with_its_properties(lab: Lab, workers: list[str]) -> None:
+    """The classes are file, case and variant; attempts carry outcome, scores and trial id."""
     lab.make()
     suite = junit(lab, *workers)
-    cases = test_cases(suite)
+    cases = cases_of(suite)
     assert suite.attrib["tests"] == "22"
     assert suite.attrib["failures"] == suite.attrib["errors"] == suite.attrib["skipped"] == "0"
     assert len(cases) == 22
@@ -43,11 +41,6 @@ def test_classes_are_file_case_variant(lab: Lab, workers: list[str]) -> None:
     }
     requests = {name for classname, name in cases if classname == "experiment.yml.shop.coverage"}
     assert requests == {"goals[s1]", "goals[s2]", "goals[s3]", "goals[pool]"}
-
-
-def test_attempts_carry_outcome_scores_and_trial_id(lab: Lab, workers: list[str]) -> None:
-    lab.make()
-    cases = test_cases(junit(lab, *workers))
     records = {(line["variant"], line["task"], line["attempt"]): line for line in lab.journal()}
     for (classname, name), case in cases.items():
         variant = classname.rpartition(".")[2]
@@ -69,7 +62,7 @@ def test_an_unmeasured_attempt_is_a_failure(lab: Lab) -> None:
     lab.make(outcomes={**USUAL, "quiet::find": "pu"})
     suite = junit(lab)
     assert (suite.attrib["failures"], suite.attrib["errors"]) == ("1", "0")
-    case = test_cases(suite)["experiment.yml.shop.quiet", "find[2]"]
+    case = cases_of(suite)["experiment.yml.shop.quiet", "find[2]"]
     failure = case.find("failure")
     assert failure is not None
     assert failure.attrib["message"].startswith("unmeasured (verifier): ValueError: the judge failed")
@@ -79,7 +72,7 @@ def test_an_unmeasured_attempt_is_a_failure(lab: Lab) -> None:
 
 def test_reused_attempts_carry_the_same_properties(lab: Lab) -> None:
     lab.make()
-    first, second = test_cases(junit(lab)), test_cases(junit(lab))
+    first, second = cases_of(junit(lab)), cases_of(junit(lab))
     assert first.keys() == second.keys()
     for key, case in first.items():
         assert properties(second[key]) == properties(case)
@@ -87,7 +80,7 @@ def test_reused_attempts_carry_the_same_properties(lab: Lab) -> None:
 
 def test_coverage_requests_carry_outcome_and_value(lab: Lab) -> None:
     lab.make()
-    cases = test_cases(junit(lab))
+    cases = cases_of(junit(lab))
     coverage = {name: properties(case) for (classname, name), case in cases.items() if classname.endswith("coverage")}
     assert coverage["goals[pool]"] == {"outcome": "measured", "value": "1.0"}
     assert coverage["goals[s1]"] == {"outcome": "measured", "value": str(1 / 3)}
@@ -97,7 +90,7 @@ def test_a_null_score_carries_its_reason(lab: Lab) -> None:
     agent = "def run(request): return 1.0\ndef verify(request, output): return {'reward': output}\n"
     agent += "def measure(request): return {'value': None, 'reason': 'nothing was traced'}\n"
     lab.make(agent=agent)
-    case = test_cases(junit(lab))["experiment.yml.shop.coverage", "goals[s1]"]
+    case = cases_of(junit(lab))["experiment.yml.shop.coverage", "goals[s1]"]
     assert properties(case) == {"outcome": "measured", "reason": "nothing was traced"}
     assert case.find("failure") is None
 
@@ -108,7 +101,7 @@ def test_a_failed_request_is_a_failure(lab: Lab) -> None:
     lab.make(agent=agent, case={"subsets": [{"id": "s2", "tasks": ["pay"]}]})
     suite = junit(lab)
     assert (suite.attrib["failures"], suite.attrib["errors"]) == ("2", "0")
-    case = test_cases(suite)["experiment.yml.shop.coverage", "goals[s2]"]
+    case = cases_of(suite)["experiment.yml.shop.coverage", "goals[s2]"]
     failure = case.find("failure")
     assert failure is not None
     assert "no disk" in (failure.text or "") + failure.attrib["message"]
@@ -119,11 +112,11 @@ def test_a_failed_request_is_a_failure(lab: Lab) -> None:
 def test_every_family(lab: Lab, family: str) -> None:
     lab.make()
     suite = junit(lab, "-o", f"junit_family={family}")
-    assert len(test_cases(suite)) == 22
+    assert len(cases_of(suite)) == 22
 
 
 def test_legacy_names_the_line_of_a_task(lab: Lab) -> None:
     path = lab.make()
-    case = test_cases(junit(lab, "-o", "junit_family=xunit1"))["experiment.yml.shop.quiet", "pay[1]"]
+    case = cases_of(junit(lab, "-o", "junit_family=xunit1"))["experiment.yml.shop.quiet", "pay[1]"]
     assert case.attrib["file"] == "experiment.yml"
     assert "id: pay" in path.read_text().splitlines()[int(case.attrib["line"])]

@@ -7,7 +7,9 @@ import pytest
 
 from tests.plugin.plugin_lab import MUTANTS, USUAL, Lab
 
-junitparser = pytest.importorskip("junitparser")
+pytest.importorskip("junitparser")
+
+import junitparser
 
 
 def suite_of(lab: Lab, *args: str) -> Any:
@@ -27,9 +29,9 @@ def cases_of(suite: Any) -> dict[tuple[str, str], Any]:
 
 
 @pytest.mark.parametrize("family", ["xunit1", "xunit2"])
-def test_each_attempt_says_which_it_is_and_what_became_of_it(lab: Lab, workers: list[str], family: str) -> None:
+def test_each_attempt_says_which_it_is_and_what_became_of_it(lab: Lab, family: str) -> None:
     lab.make()
-    suite = suite_of(lab, "-o", f"junit_family={family}", *workers)
+    suite = suite_of(lab, "-o", f"junit_family={family}")
     ids = {(line["variant"], line["task"], line["attempt"]): line["trial_id"] for line in lab.journal()}
     attempts = [case for case in suite if not case.classname.endswith(".coverage")]
     assert len(attempts) == len(ids) == 18
@@ -154,7 +156,7 @@ def test_failures_count_and_what_was_missed_does_not(lab: Lab) -> None:
     assert (failed.name, _case_properties(failed)["outcome"]) == ("find[2]", "unmeasured")
 
 
-class _Properties(junitparser.Properties):  # type: ignore[misc]
+class _Properties(junitparser.Properties):
     """Of a test case: the parser knows those of suites only."""
 
     _tag = "properties"

@@ -1,6 +1,7 @@
 """The order in which attempts start, with and without workers, under every ``--dist``."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from tests.plugin.plugin_lab import Lab
 
 CASES = [{"id": name, "tasks": [{"id": "t"}, {"id": "u"}], "mutants": [{"id": "broken"}]} for name in ("a", "b")]
 SLOW = {"find": 0.01, "pay": 0.06, "refund": 0.03}
-TIMED = {
+TIMED: dict[str, Any] = {
     "tasks": [{"id": task, "params": {"seconds": seconds}} for task, seconds in SLOW.items()],
     "mutants": [{"id": "quiet"}],
     "subsets": None,

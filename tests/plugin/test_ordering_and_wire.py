@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_metricbench.contracts import AttemptError, AttemptRecord
+from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.running.ordering import Order
 from pytest_metricbench.running.wire import WireError, from_wire, to_wire
 from tests.plugin.record_strategies import records
+from tests.present import present
 
 KEYS = st.tuples(
     st.sampled_from(["a", "b"]), st.sampled_from(["baseline", "m1"]), st.sampled_from("tuv"), st.integers(1, 3)
@@ -23,7 +25,7 @@ KEYS = st.tuples(
 
 
 @given(st.sampled_from(["passed", "missed", "died", "unmeasured"]), st.lists(records(), max_size=3))
-def test_what_is_sent_arrives(status: str, sent: list[Any]) -> None:
+def test_what_is_sent_arrives(status: Status, sent: list[AttemptRecord]) -> None:
     text = to_wire(status, sent)
     assert text.isascii()
     assert "\n" not in text
@@ -33,7 +35,7 @@ def test_what_is_sent_arrives(status: str, sent: list[Any]) -> None:
 
 
 @given(records(st.just("scored")), st.sampled_from([math.nan, math.inf, -math.inf]))
-def test_numbers_that_are_not_finite_arrive(record: Any, value: float) -> None:
+def test_numbers_that_are_not_finite_arrive(record: AttemptRecord, value: float) -> None:
     sent = {**record.scores, "reward": value}
     (arrived,) = from_wire(to_wire("missed", [replace(record, scores=sent)])).records
     assert type(arrived.scores["reward"]) is float
@@ -46,7 +48,8 @@ def test_texts_that_no_transport_takes_are_made_harmless() -> None:
     text = to_wire("died", [record])
     assert text.isascii()
     text.encode("utf-8")
-    assert from_wire(text).records[0].error.phase == "agent"
+    (arrived,) = from_wire(text).records
+    assert present(arrived.error).phase == "agent"
 
 
 def _record(**values: Any) -> AttemptRecord:

@@ -54,9 +54,15 @@ def test_words_with_workers_and_of_a_second_run(lab: Lab, workers: list[str]) ->
 
 
 def test_counts_in_the_last_line(lab: Lab, workers: list[str]) -> None:
+    """And progress ends at 100 %."""
     lab.make(outcomes=ALL_KINDS)
-    first = lab.run("experiment.yml", *workers)
+    first = lab.run("experiment.yml", "-v", *workers)
     assert first.ret == pytest.ExitCode.TESTS_FAILED
+    seen = percentages(first)
+    assert len(seen) == 22
+    assert seen == sorted(seen)
+    assert seen[-1] == 100
+    assert seen.count(100) == 1
     assert first.parseoutcomes() == {"failed": 1, "passed": 16, "missed": 4, "died": 1}
     assert re.search(r"1 failed, 16 passed, 4 missed, 1 died in [\d.]+s", first.outlines[-1])
 
@@ -99,15 +105,6 @@ def test_reports_of_attempts_keep_pytests_outcomes(lab: Lab) -> None:
 
 
 # ---------------------------------------------------------------- progress
-
-
-def test_progress_ends_at_100_percent(lab: Lab, workers: list[str]) -> None:
-    lab.make()
-    seen = percentages(lab.run("experiment.yml", "-v", *workers))
-    assert len(seen) == 22
-    assert seen == sorted(seen)
-    assert seen[-1] == 100
-    assert seen.count(100) == 1
 
 
 def test_progress_of_letters_over_several_lines(lab: Lab) -> None:

@@ -264,10 +264,9 @@ def test_both_systems_asked_for(lab: Lab) -> None:
     assert result.ret == 0
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_an_unknown_system_is_a_usage_error_with_the_nearest(lab: Lab, workers: list[str]) -> None:
+def test_an_unknown_system_is_a_usage_error_with_the_nearest(lab: Lab) -> None:
     lab.make(coverage=TWO_SYSTEMS, agent=TWO_AGENT)
-    result = lab.run("experiment.yml", "--metricbench-coverage=gaols", *workers)
+    result = lab.run("experiment.yml", "--metricbench-coverage=gaols")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         ["ERROR: metricbench: --metricbench-coverage: there is no coverage system 'gaols'; did you mean 'goals'? *"]

@@ -145,9 +145,9 @@ def test_a_baseline_that_never_passes_in_a_later_run(lab: Lab) -> None:
 # ---------------------------------------------------------------- the kill rule
 
 
-def test_a_rule_that_cannot_be_reached_is_told_before_anything_runs(lab: Lab, workers: list[str]) -> None:
+def test_a_rule_that_cannot_be_reached_is_told_before_anything_runs(lab: Lab) -> None:
     lab.make(analysis={"kill": {"rule": "fisher", "alpha": 0.05}})
-    text = lab.run("experiment.yml", *workers).stdout.str()
+    text = lab.run("experiment.yml").stdout.str()
     warning = text.index("can kill nothing")
     assert warning < text.index("[100%]")
     assert "2 against 2 attempts" in text

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -141,7 +142,7 @@ def changed(entries: list[dict[str, Any]], id_: str, **keys: Any) -> list[dict[s
     return [{**entry, **keys} if entry["id"] == id_ else entry for entry in entries]
 
 
-AGAIN = {
+AGAIN: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
     "params of a task": ({"case": {"tasks": changed(TASKS, "pay", params={"x": 1})}}, lambda name: "::pay" in name),
     "params of a mutant": (
         {"case": {"mutants": changed(MUTANTS, "quiet", params={"x": 1})}},
@@ -194,7 +195,7 @@ def test_what_was_stale_is_superseded_and_coverage_of_it_measured_again(lab: Lab
         assert [line["supersedes"] for line in lines] == [None, *(line["trial_id"] for line in lines[:-1])]
 
 
-NOT_AGAIN = {
+NOT_AGAIN: dict[str, dict[str, Any]] = {
     "descriptions": {
         "case": {
             "description": "Sells things.",

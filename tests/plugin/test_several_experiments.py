@@ -85,12 +85,16 @@ def test_one_is_not_green(lab: Lab) -> None:
     assert lab.summary("shop")["complete"]
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-@pytest.mark.parametrize("args", [["."], ["experiment.yml", "b.experiment.yml"]], ids=["found", "named"])
-def test_two_of_one_name_would_share_a_store(lab: Lab, workers: list[str], args: list[str]) -> None:
+NAMED = ["experiment.yml", "b.experiment.yml"]
+
+
+@pytest.mark.parametrize(
+    "args", [["."], NAMED, pytest.param([*NAMED, "-n2"], marks=pytest.mark.slow)], ids=["found", "named", "n2"]
+)
+def test_two_of_one_name_would_share_a_store(lab: Lab, args: list[str]) -> None:
     lab.make()
     lab.make("b.experiment.yml")
-    result = lab.run(*args, *workers)
+    result = lab.run(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.re_match_lines(
         [r"ERROR: metricbench: \S+/(b\.)?experiment\.yml and \S+/(b\.)?experiment\.yml .* 'shop' .*; rename one$"]
@@ -115,11 +119,10 @@ def test_two_of_one_name_clash_in_one_store_folder(lab: Lab) -> None:
     result.stderr.fnmatch_lines(["ERROR: metricbench: *would share the store *all/shop; rename one"])
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
-def test_two_agents_of_one_module_name_named(lab: Lab, workers: list[str]) -> None:
+def test_two_agents_of_one_module_name_named(lab: Lab) -> None:
     lab.make("a/experiment.yml")
     lab.make("b/experiment.yml", name="other")
-    result = lab.run("a/experiment.yml", "b/experiment.yml", *workers)
+    result = lab.run("a/experiment.yml", "b/experiment.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         [

@@ -11,7 +11,10 @@ PARTS = ["survivors", "matrix", "tasks", "attempts", "plan"]
 # ---------------------------------------------------------------- nothing runs
 
 
-@pytest.mark.parametrize("part", PARTS)
+WAYS = [*((part, []) for part in PARTS), ("matrix", ["-n0"]), pytest.param("tasks", ["-n2"], marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(("part", "workers"), WAYS)
 def test_nothing_is_run_and_nothing_is_written(lab: Lab, part: str, workers: list[str]) -> None:
     lab.make()
     lab.run("experiment.yml")
@@ -31,7 +34,7 @@ def test_other_tests_of_the_session_do_not_run(lab: Lab, part: str) -> None:
     assert not (lab.path / "ran.txt").exists()
 
 
-@pytest.mark.parametrize("part", [part for part in PARTS if part != "plan"])
+@pytest.mark.parametrize(("part", "workers"), [way for way in WAYS if way[0] != "plan"])
 def test_a_store_that_holds_nothing(lab: Lab, part: str, workers: list[str]) -> None:
     lab.make()
     result = show(lab, part, *workers)

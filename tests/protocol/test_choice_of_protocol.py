@@ -1,6 +1,7 @@
 """When the short protocol is taken, and by what it is switched off."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -116,12 +117,15 @@ def test_workers_heed_who_listens_on_the_controller_alone(lab: Lab) -> None:
 
 @pytest.mark.parametrize("options", [[], ["-v"]], ids=["", "-v"])
 def test_a_worker_says_that_an_attempt_starts_only_where_that_is_shown(options: list[str]) -> None:
+    def heard(config: Any) -> bool:
+        return protocol_choice.is_start_heard(config)
+
     reporter = SimpleNamespace(showlongtestinfo=bool(options), showfspath=False, isatty=False)
     plugins = SimpleNamespace(get_plugin={"terminalreporter": reporter}.get)
-    assert protocol_choice.is_start_heard(SimpleNamespace(pluginmanager=plugins)) == bool(options)
-    assert not protocol_choice.is_start_heard(SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin={}.get)))
+    assert heard(SimpleNamespace(pluginmanager=plugins)) == bool(options)
+    assert not heard(SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin={}.get)))
     told = {"metricbench_protocol": {"is_start_heard": bool(options)}}
-    assert protocol_choice.is_start_heard(SimpleNamespace(workerinput=told)) == bool(options)
+    assert heard(SimpleNamespace(workerinput=told)) == bool(options)
 
 
 @pytest.mark.slow
@@ -205,14 +209,17 @@ def test_what_is_missing_is_named(request: pytest.FixtureRequest, plugin: str, a
         for name, names in protocol._NEEDED.items()
     }
     manager = SimpleNamespace(get_plugin=plugins.get)
-    session = SimpleNamespace(_setupstate=request.session._setupstate, config=SimpleNamespace(pluginmanager=manager))
+    session: Any = SimpleNamespace(
+        _setupstate=request.session._setupstate, config=SimpleNamespace(pluginmanager=manager)
+    )
     assert protocol.missing(session) == [f"{plugin}.{attribute}"]
     del plugins["capturemanager"]
     assert (plugin == "capturemanager") == (protocol.missing(session) == [])  # switched off: not needed
 
 
 def test_a_session_without_set_up_state_is_named(request: pytest.FixtureRequest) -> None:
-    assert protocol.missing(SimpleNamespace(config=request.config)) == [
+    session: Any = SimpleNamespace(config=request.config)
+    assert protocol.missing(session) == [
         "session._setupstate.setup",
         "session._setupstate.teardown_exact",
     ]

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,7 +36,7 @@ def hostile_results() -> tuple[Results, dict[str, int]]:
     """
     tasks = [hostile("task-1"), hostile("task-2"), hostile("task-3")]
     mutant, survivor, dead = hostile("mutant"), hostile("survivor"), hostile("dead")
-    outcomes = {
+    outcomes: dict[str, dict[str, list[Any]]] = {
         "baseline": {task: [1.0, 1.0, 1.0] for task in tasks},
         mutant: {tasks[0]: [0.0, 0.0, None], tasks[1]: [1.0, 1.0, 1.0], tasks[2]: ["unmeasured"] * 3},
         survivor: {task: [1.0, 0.0, 1.0] for task in tasks},
@@ -44,17 +45,19 @@ def hostile_results() -> tuple[Results, dict[str, int]]:
         hostile("equal"): {task: [1.0, 1.0, 1.0] for task in tasks},
     }
     system = hostile("system")
+    shares: dict[str, float | str | None] = {
+        hostile(f"subset-{n}"): value for n, value in enumerate((0.9, 0.4, 0.2, 1.0))
+    }
     table = CaseTable(
         outcomes,
         subsets={
             hostile(f"subset-{n}"): [tasks[i] for i in picked] for n, picked in enumerate(([0], [1], [2], [0, 1]))
         },
-        coverage={system: {hostile(f"subset-{n}"): value for n, value in enumerate((0.9, 0.4, 0.2, 1.0))}},
+        coverage={system: shares | {"pool": hostile("coverage-reason")}},
         controls=[hostile("control")],
         equivalent={hostile("equal"): hostile("equivalent")},
         descriptions={survivor: hostile("described"), mutant: hostile("described-too")},
     )
-    table.coverage[system]["pool"] = hostile("coverage-reason")
     built = build(
         {hostile("case"): table, hostile("other"): table},
         score=ScorePolicy("reward", 1.0, {hostile("measured"): "measurement"}),

@@ -8,6 +8,7 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def table(**changes: object) -> CaseTable:
     subsets = {f"s{n}": [TASKS[n], TASKS[(n + 1) % 6]] for n in range(6)}
     subsets |= {f"l{n}": [TASKS[(n + i) % 6] for i in range(4)] for n in range(6)}
     goals = {task: [f"g{i}" for i in range(n + 1)] for n, task in enumerate(TASKS)}
-    given = {
+    given: dict[str, Any] = {
         "outcomes": {
             "baseline": passing,
             "m1": passing | {"t1": [0.0, 0.0]},
@@ -36,7 +37,7 @@ def table(**changes: object) -> CaseTable:
         "subsets": subsets,
         "goals": {"line": goals, "tools": {task: [f"g{n % 3}"] for n, task in enumerate(TASKS)}},
     }
-    return CaseTable(**(given | changes))  # type: ignore[arg-type]
+    return CaseTable(**(given | changes))
 
 
 GATE = Gate("baseline pass@1 >= 0.9", None, "baseline", "pass@k", 1, ">=", 0.9)
@@ -267,7 +268,7 @@ def test_its_script_runs_under_its_own_policy(tmp_path: Path) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_tables_sort_by_number_and_filter_by_text(tmp_path: Path) -> None:
     rates = {f"t{n}": [1.0] * (10 - n) + [0.0] * n for n in range(10)}
-    outcomes = {"baseline": {**rates, "t-other": ["unmeasured"], "t-more": [1.0]}}
+    outcomes: dict[str, dict[str, list[Any]]] = {"baseline": {**rates, "t-other": ["unmeasured"], "t-more": [1.0]}}
     act = """
       const [table] = document.querySelectorAll("table.sortable");
       const [head] = [...table.tHead.rows[0].cells].filter((cell) => cell.textContent === "pass rate");

@@ -1,9 +1,6 @@
 """What tests of runners share: a request, a workspace, and a runner made as the definition layer makes one."""
 
-import sys
-import textwrap
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +9,9 @@ import pytest
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.contracts import AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
 from pytest_metricbench.runners.python import PythonRunner
+from tests.experiment_folder import folder, module
 
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The experiment's folder."""
-    folder = tmp_path / "experiment"
-    folder.mkdir()
-    return folder
+__all__ = ["folder", "module"]
 
 
 @pytest.fixture
@@ -55,22 +47,6 @@ def make(folder: Path) -> Callable[..., Any]:
         return kind.model_validate(keys, context={"folder": folder})
 
     return build
-
-
-@pytest.fixture
-def module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
-    """Writes a module of a name of its own into the experiment's folder and gives the name."""
-    before = set(sys.modules)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def write(text: str) -> str:
-        name = f"target_{uuid.uuid4().hex}"
-        (folder / f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
-        return name
-
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
 
 
 @pytest.fixture

@@ -75,8 +75,9 @@ class Board:
 
     def add(self, name: str) -> MockNode:
         """A worker is ready."""
-        node: Any = MockNode(name)
-        self.scheduler.add_node(node)
+        node = MockNode(name)
+        worker: Any = node
+        self.scheduler.add_node(worker)
         return node
 
     def collect(self, *nodes: MockNode, ids: Sequence[str] | None = None) -> None:
@@ -87,13 +88,24 @@ class Board:
                 self.scheduler.schedule()
 
     def complete(self, node: MockNode, nodeid: str, duration: float = 1.0) -> None:
-        """An item ended."""
+        """An item ended; every other one is still where it was, or somewhere else."""
+        before = self.unfinished
         self.scheduler.mark_test_complete(node, self.ids.index(nodeid), duration)
+        assert self.unfinished == before - 1
 
     def die(self, node: MockNode) -> str | None:
         """A worker died, was it told to end or not."""
         node.told_to_end = True  # pytest-xdist calls every worker that is gone shutting down
-        return self.scheduler.remove_node(node)
+        before = self.unfinished
+        running = self.scheduler.remove_node(node)
+        assert self.unfinished == before - (running is not None)
+        return running
+
+    @property
+    def unfinished(self) -> int:
+        """How many items have not ended: those in the places where the scheduler keeps them, each counted once."""
+        queues = [*self.scheduler.blocked.values(), *self.scheduler.node2pending.values()]
+        return len(self.scheduler.ready) + sum(map(len, queues))
 
     def sent(self, node: MockNode) -> list[str]:
         """The ids a worker was sent, in order."""
@@ -139,4 +151,5 @@ def run_all(board: Board) -> list[list[str]]:
                 board.complete(node, board.ids[queue[0]])
                 progress = True
     assert not board.scheduler.has_pending
+    assert board.unfinished == 0
     return board.all_sent()

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pytest_metricbench.pytest_side.ready_items import Slot
 from pytest_metricbench.pytest_side.scheduling import ExperimentScheduling
@@ -21,9 +22,9 @@ class Plan:
         assert list(ids) == list(self.ids)
         return self.slots if any(".yml::" in nodeid for nodeid in ids) else None
 
-    def scheduler(self, config: object, log: object) -> ExperimentScheduling:
+    def scheduler(self, config: Any, log: Any) -> ExperimentScheduling:
         """As ``pytest_xdist_make_scheduler`` makes it."""
-        return ExperimentScheduling(config, log, self.planner)  # type: ignore[arg-type]
+        return ExperimentScheduling(config, log, self.planner)
 
 
 def lognormal(rng: random.Random, *, mean: float = 1.0, sigma: float = 1.0) -> Callable[[], float]:

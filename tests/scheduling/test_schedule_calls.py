@@ -49,12 +49,11 @@ def test_the_last_items_are_flushed_by_a_shutdown() -> None:
     first, second = board.nodes
     board.collect()
     assert board.all_sent() == [["a", "c"], ["b"]]
-    assert second.told_to_end
-    assert not first.told_to_end
-    assert not board.scheduler.tests_finished
+    assert [node.told_to_end for node in (first, second)] == [False, True]
+    finished = [board.scheduler.tests_finished]
     board.complete(first, "a")
     assert first.told_to_end
-    assert board.scheduler.tests_finished
+    assert [*finished, board.scheduler.tests_finished] == [False, True]
     assert board.scheduler.has_pending
     board.complete(first, "c")
     board.complete(second, "b")

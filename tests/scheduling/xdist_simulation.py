@@ -297,7 +297,7 @@ class Config:
     getvalue = getoption
 
 
-class Session(DSession):
+class Session(DSession):  # type: ignore[misc]  # pytest-xdist has no types
     """The real controller, with a look at the scheduler after each event."""
 
     clock: Clock
@@ -343,18 +343,18 @@ class Simulation:
         self._numbers = itertools.count()
         self.group = SimpleNamespace(allocate_id=lambda spec: None)
         self.config = Config(world, Hooks(scheduler, world, self.history))
-        self.session = Session(self.config)  # type: ignore[arg-type]
+        self.session = Session(self.config)
         self.session.clock, self.session.history, self.session.look = self.clock, self.history, look
-        self.session.queue = self.clock  # type: ignore[assignment]
-        self.session.nodemanager = self  # type: ignore[assignment]
-        self.session._session = SimpleNamespace(testscollected=0)  # type: ignore[assignment]
+        self.session.queue = self.clock
+        self.session.nodemanager = self
+        self.session._session = SimpleNamespace(testscollected=0)
 
     def setup_node(self, spec: Any, putevent: Callable[[Any], None]) -> WorkerController:
         """Make a worker, as ``NodeManager`` does for the first and ``DSession`` for a replacement."""
         worker = Worker(self, next(self._numbers))
         gateway = SimpleNamespace(id=f"gw{worker.number}", spec=SimpleNamespace(id=None))
-        worker.controller = WorkerController(self, gateway, self.config, putevent)  # type: ignore[arg-type]
-        worker.controller.channel = worker  # type: ignore[assignment]
+        worker.controller = WorkerController(self, gateway, self.config, putevent)
+        worker.controller.channel = worker
         self.clock.after(self.world.boot, worker.boot)
         return worker.controller
 

@@ -21,6 +21,7 @@ import yaml
 from pytest_metricbench.starting.filling import templates
 from pytest_metricbench.starting.finding import KINDS
 from pytest_metricbench.starting.start import BY_OPTION, start
+from tests.present import present
 from tests.starting.starting_lab import begin
 
 ROOT = Path(__file__).parents[2]
@@ -102,9 +103,10 @@ def test_the_page_shows_what_is_said_written_and_printed(
         place = re.compile(rf"(<!-- {kind} {what} -->\n```\w+\n).*?(\n```)", re.S)
         assert place.search(page), f"docs/start.md has no place for what is {what} for {kind}"
         if os.environ.get("METRICBENCH_WRITE_DOCS"):
-            page = place.sub(lambda found, text=text: f"{found[1]}{text}{found[2]}", page)
+            found = present(place.search(page))
+            page = page[: found.start()] + found[1] + text + found[2] + page[found.end() :]
         elif kind != "harbor" or what != "said":  # what is said of Harbor depends on where it is
-            assert place.search(page)[0].partition("\n")[2].partition("\n")[2] == f"{text}\n```"
+            assert present(place.search(page))[0].partition("\n")[2].partition("\n")[2] == f"{text}\n```"
     if os.environ.get("METRICBENCH_WRITE_DOCS"):
         PAGE.write_text(page, encoding="utf-8")
 

@@ -80,7 +80,7 @@ def test_the_same_schema_the_ignored_files_and_another_workflow_stay(tmp_path: P
 def test_folders_that_cannot_be(tmp_path: Path, where: str, said: str) -> None:
     make(tmp_path, {"file": ""})
     with pytest.raises(StartError) as error:
-        begin(where, "table", here=tmp_path)
+        begin(Path(where), "table", here=tmp_path)
     assert said in str(error.value)
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 

@@ -11,6 +11,7 @@ from pytest_metricbench.starting.agents import find_command, find_python_agent
 from pytest_metricbench.starting.looking import look
 from pytest_metricbench.starting.projects import find_dataset, find_suite
 from pytest_metricbench.starting.tables import find_table
+from tests.present import present
 from tests.starting.starting_lab import COMMAND, DATASET, PYTHON, SUITE, TABLE, make
 
 
@@ -63,7 +64,7 @@ def test_reasons_name_what_was_found(tmp_path: Path) -> None:
 def test_functions_that_look_like_agents(
     tmp_path: Path, files: dict[str, str], module: str, function: str, takes_request: bool
 ) -> None:
-    finding = find_python_agent(make(tmp_path, files))
+    finding = present(find_python_agent(make(tmp_path, files)))
     found = {key: finding.values[key] for key in ("module", "function", "takes_request")}
     assert found == {"module": module, "function": function, "takes_request": takes_request}
 
@@ -94,7 +95,7 @@ def test_agents_are_not_looked_for_where_tools_are_kept(tmp_path: Path) -> None:
 
 def test_a_verifier_beside_an_agent_is_found(tmp_path: Path) -> None:
     text = "def agent(request):\n    pass\n\n\ndef grade(request, output):\n    pass\n"
-    assert find_python_agent(make(tmp_path, {"a.py": text})).values["verifier"] == "grade"
+    assert present(find_python_agent(make(tmp_path, {"a.py": text}))).values["verifier"] == "grade"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_programs(tmp_path: Path, name: str, text: str, executable: bool, words:
     make(tmp_path, {name: text})
     if executable:
         os.chmod(tmp_path / name, 0o755)
-    assert find_command(tmp_path).values["words"] == words
+    assert present(find_command(tmp_path)).values["words"] == words
 
 
 @pytest.mark.parametrize("name", ["build.sh", "run_tests.sh", "install.sh", "notes.txt", "lib.py", "Makefile"])
@@ -126,7 +127,8 @@ def test_what_is_no_agent_that_could_be_run(tmp_path: Path, name: str) -> None:
 
 def test_a_dataset_may_be_the_folder_itself_and_hold_what_is_no_task(tmp_path: Path) -> None:
     files = {name.removeprefix("data/numbers/"): text for name, text in DATASET.items()}
-    finding = find_dataset(make(tmp_path, {**files, "drafts/readme.md": "", "four/task.toml": "x = 1\n"}))
+    made = make(tmp_path, {**files, "drafts/readme.md": "", "four/task.toml": "x = 1\n"})
+    finding = present(find_dataset(made))
     assert finding.values["dataset"] == "."
     assert finding.values["tasks"] == 3
     assert finding.values["strangers"] == ["drafts", "four"]
@@ -140,7 +142,7 @@ def test_a_single_task_and_other_tools_files_are_no_dataset(tmp_path: Path) -> N
     make(tmp_path / "other", {"a/task.toml": "x = 1\n", "b/task.toml": "[", "b/instruction.md": ""})
     assert find_dataset(tmp_path / "single") is None
     assert find_dataset(tmp_path / "other") is None
-    assert find_dataset(tmp_path).values["dataset"] == "."  # a folder with one task in it
+    assert present(find_dataset(tmp_path)).values["dataset"] == "."  # a folder with one task in it
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_a_single_task_and_other_tools_files_are_no_dataset(tmp_path: Path) -> N
     ],
 )
 def test_projects(tmp_path: Path, files: dict[str, str], tests: str, source: list[str]) -> None:
-    values = find_suite(make(tmp_path, files)).values
+    values = present(find_suite(make(tmp_path, files))).values
     assert (values["tests"], values["source"]) == (tests, source)
 
 
@@ -170,7 +172,7 @@ def table(tmp_path: Path, text: str, name: str = "results.csv") -> Any:
 
 
 def test_a_table_in_a_folder_with_semicolons_and_words(tmp_path: Path) -> None:
-    values = find_table(make(tmp_path, TABLE)).values
+    values = present(find_table(make(tmp_path, TABLE))).values
     assert values["roles"] == {"variant": "model", "task": "problem id", "trial": "run", "scores": "passed"}
     assert values["words"] == {"PASS": True, "FAIL": False}
     assert (values["baseline"], values["why"]) == ("full", "called so, of 3")
@@ -204,7 +206,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
 
 def test_a_file_for_each_version(tmp_path: Path) -> None:
     make(tmp_path, {f"runs/{name}.csv": f"task,reward\na,{value}\n" for name, value in (("base", 1), ("cut", 0))})
-    finding = find_table(make(tmp_path, {"runs/other.csv": "x,y\n1,2\n"}))
+    finding = present(find_table(make(tmp_path, {"runs/other.csv": "x,y\n1,2\n"})))
     assert finding.values["files"] == ["runs/base.csv", "runs/cut.csv"]
     assert finding.values["baseline"] == "base"
     assert not finding.sure

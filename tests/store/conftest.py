@@ -1,4 +1,4 @@
-"""What tests of the store share: records, small disks, and a user without rights."""
+"""What tests of the store share: records, stores made by hand, small disks, and a user without rights."""
 
 import os
 import shutil
@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
+from pytest_metricbench.store.files import digest_folder
+from pytest_metricbench.store.writing import StoreWriter
 
 NOBODY = 65534
 
@@ -85,10 +87,19 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["/usr/bin/env", "umount", "-l", str(folder)], check=True)
 
 
+def _open_to_all() -> str | None:
+    """A folder for temporary files that every user can reach: the usual one may be below somebody's own."""
+    for name in (tempfile.gettempdir(), "/tmp", "/var/tmp"):
+        folder = Path(name)
+        if folder.is_dir() and all(up.stat().st_mode & 0o001 for up in (folder, *folder.parents)):
+            return name
+    return None
+
+
 @pytest.fixture
 def unprivileged() -> Iterator[tuple[Path, Callable[[], AbstractContextManager[None]]]]:
     """A folder of a user without rights, and a block in which this process has that user's rights."""
-    folder = Path(tempfile.mkdtemp(prefix="metricbench-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="metricbench-test-", dir=_open_to_all()))
     root = os.geteuid() == 0
     if root:
         os.chown(folder, NOBODY, NOBODY)
@@ -112,3 +123,56 @@ def unprivileged() -> Iterator[tuple[Path, Callable[[], AbstractContextManager[N
 def root(tmp_path: Path) -> Path:
     """Where an experiment has its store."""
     return tmp_path / ".metricbench" / "refund-agent"
+
+
+# ---------------------------------------------------------------- stores that are merged
+
+
+@pytest.fixture
+def record() -> Callable[..., AttemptRecord]:
+    """A record of a slot, with what is given changed."""
+
+    def make(task: str = "t1", attempt: int = 1, **changed: Any) -> AttemptRecord:
+        values: dict[str, Any] = {
+            "case": "c",
+            "variant": "baseline",
+            "task": task,
+            "attempt": attempt,
+            "trial_id": f"trial-{task}-{attempt}",
+            "outcome": "scored",
+            "scores": {"reward": 1.0},
+            "error": None,
+            "time_limit": None,
+            "fingerprint": "f",
+            "verifier": "v",
+            "seed": 1,
+            "started": "2026-01-01T00:00:00.000+00:00",
+            "duration": 1.0,
+            "files": {},
+            "supersedes": None,
+        }
+        return AttemptRecord(**{**values, **changed})
+
+    return make
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Callable[..., Path]:
+    """A store with these records; each that is given files leaves them in its workspace."""
+
+    def make(
+        name: str, records: list[AttemptRecord], files: dict[str, str] | None = None, **description: object
+    ) -> Path:
+        writer = StoreWriter(tmp_path / name)
+        for made in records:
+            folder = writer.layout.workspace(made.case, made.variant, made.task, made.trial_id)
+            for file, text in (files or {}).items():
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                (folder / file).write_text(text)
+            made.files.update(digest_folder(folder))
+            writer.add_attempt(made)
+        writer.write_experiment({"experiment": "e", "digests": {"runner": "r"}, **description})
+        writer.close()
+        return tmp_path / name
+
+    return make

@@ -3,13 +3,16 @@
 import json
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord
 from pytest_metricbench.store.journal import StoreError
+from pytest_metricbench.store.layout import Layout
 from pytest_metricbench.store.reading import read_store
+from pytest_metricbench.store.records import seal
 from pytest_metricbench.store.writing import StoreWriter
 from tests.store.store_files import everything, fill
 
@@ -70,8 +73,9 @@ def test_a_record_that_leads_out_of_the_store_is_damage(
     fill(root, attempt())
     path = root / "attempts.jsonl"
     hostile = json.loads(path.read_text()) | changed
-    path.write_text(json.dumps(hostile) + "\n")
-    with pytest.raises(StoreError, match=r"attempts\.jsonl:1: "):
+    del hostile["check"]
+    path.write_text(seal(json.dumps(hostile)) + "\n")
+    with pytest.raises(StoreError, match=rf"attempts\.jsonl:1: {next(iter(changed))}: "):
         StoreWriter(root)
 
 
@@ -124,3 +128,82 @@ def test_a_missing_file_is_an_empty_one(root: Path, attempt: Attempt, coverage: 
     contents = read_store(root)
     assert len(contents.attempts) == 1
     assert contents.coverage == {}
+
+
+# ---------------------------------------------------------------- links in place of folders
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize("tree", ["attempts", "stale", "interrupted", "coverage"])
+def test_a_folder_that_is_a_link_is_refused(root: Path, tmp_path: Path, tree: str, depth: int) -> None:
+    link = root.joinpath(tree, *("abc"[:depth]))
+    link.parent.mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to(tmp_path / "elsewhere")
+    for opening in (read_store, StoreWriter):
+        with pytest.raises(
+            StoreError, match="this is a link, and a store is never read or written through one"
+        ) as caught:
+            opening(root)
+        assert str(caught.value).startswith(f"{link}: ")
+
+
+@pytest.mark.parametrize("tree", ["attempts", "stale", "interrupted", "coverage"])
+def test_a_link_that_an_attempt_left_is_no_damage(root: Path, tree: str) -> None:
+    """Workspaces and what is in them are looked at when they are read, and a link is never read then."""
+    link = root / tree / "a" / "b" / "c" / "d"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("/etc")
+    assert read_store(root).attempts == {}
+
+
+def test_the_folder_of_the_store_itself_may_be_a_link(root: Path, tmp_path: Path, attempt: Attempt) -> None:
+    fill(tmp_path / "elsewhere", attempt())
+    root.parent.mkdir(parents=True)
+    root.symlink_to(tmp_path / "elsewhere")
+    assert list(read_store(root).attempts.values()) == [attempt()]
+
+
+def test_a_file_in_place_of_a_folder_has_no_links(root: Path) -> None:
+    root.mkdir(parents=True)
+    (root / "stale").write_text("x")
+    assert read_store(root).attempts == {}
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told(
+    unprivileged: tuple[Path, Callable[[], AbstractContextManager[None]]],
+) -> None:
+    folder, as_nobody = unprivileged
+    shut = folder / "attempts" / "refunds"
+    shut.mkdir(parents=True)
+    shut.chmod(0)
+    with as_nobody(), pytest.raises(StoreError, match=f"^{shut}: cannot be read: Permission denied$"):
+        read_store(folder)
+
+
+# ---------------------------------------------------------------- a journal that is gone
+
+
+def test_attempts_that_are_gone_behind_a_summary_are_told(root: Path, attempt: Attempt, coverage: Coverage) -> None:
+    fill(root, attempt(), coverage())
+    (root / "summary.json").write_text("{}")
+    assert read_store(root).warnings == []
+    (root / "attempts.jsonl").unlink()
+    (warning,) = read_store(root).warnings
+    assert warning.startswith(
+        f"{root / 'attempts.jsonl'}: there is no attempt in it although the store has the summary"
+    )
+
+
+def test_coverage_that_is_gone_behind_its_folders_is_told(root: Path, attempt: Attempt, coverage: Coverage) -> None:
+    fill(root, attempt(), coverage())
+    Layout(root).coverage_folder("refunds", "tools", "s1").mkdir(parents=True)
+    assert read_store(root).warnings == []
+    (root / "coverage.jsonl").unlink()
+    (warning,) = read_store(root).warnings
+    assert warning.startswith(f"{root / 'coverage.jsonl'}: there is no result in it although the store has folders of")
+
+
+def test_a_store_of_a_run_that_has_just_begun_is_whole(root: Path) -> None:
+    fill(root)
+    assert read_store(root).warnings == []

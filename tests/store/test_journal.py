@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -266,6 +267,8 @@ def test_lines_are_synced_at_intervals_and_at_the_end(path: Path, monkeypatch: p
 
     monkeypatch.setattr(journal_module, "os", Counting())
     monkeypatch.setattr(journal_module, "SYNC_INTERVAL", 3600)
+    Journal(path).close()
+    assert synced == [], "nothing was written"
     journal = Journal(path)
     journal.append("one")
     journal.append("two")
@@ -349,13 +352,13 @@ def test_no_descriptor_is_left_open(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_journal_that_may_not_be_read_or_written(
-    unprivileged: tuple[Path, Callable[[], object]],
+    unprivileged: tuple[Path, Callable[[], AbstractContextManager[None]]],
 ) -> None:
     folder, as_nobody = unprivileged
     path = folder / "attempts.jsonl"
     path.write_text("one\n")
     path.chmod(0)
-    with as_nobody():  # type: ignore[attr-defined]
+    with as_nobody():
         with pytest.raises(StoreError, match="Permission denied"):
             lines(path)
         with pytest.raises(PermissionError):

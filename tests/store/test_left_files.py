@@ -5,7 +5,9 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,15 @@ from hypothesis import strategies as st
 
 from pytest_metricbench.digests import digest_bytes
 from pytest_metricbench.plain_files import write_whole
-from pytest_metricbench.store.files import copy_file, digest_folder, files_match, regular_files
+from pytest_metricbench.store import files as files_module
+from pytest_metricbench.store.files import (
+    LITTLE_ROOM,
+    copy_file,
+    digest_folder,
+    files_match,
+    no_room,
+    regular_files,
+)
 
 
 @pytest.fixture
@@ -122,9 +132,11 @@ def test_hundreds_of_levels(workspace: Path) -> None:
     assert len(digest_folder(workspace)) == 3
 
 
-def test_what_may_not_be_read_is_left_out(unprivileged: tuple[Path, Callable[[], object]]) -> None:
+def test_what_may_not_be_read_is_left_out(
+    unprivileged: tuple[Path, Callable[[], AbstractContextManager[None]]],
+) -> None:
     folder, as_nobody = unprivileged
-    with as_nobody():  # type: ignore[attr-defined]
+    with as_nobody():
         (folder / "fine").write_bytes(b"x")
         (folder / "closed").write_bytes(b"x")
         (folder / "closed").chmod(0)
@@ -172,6 +184,11 @@ def test_files_as_they_were_match(workspace: Path) -> None:
     assert files_match(workspace, DIGESTS)
 
 
+def replaced_by_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -182,7 +199,7 @@ def test_files_as_they_were_match(workspace: Path) -> None:
         lambda folder: ((folder / "log").rename(folder / "real"), (folder / "log").symlink_to("real")),
         lambda folder: ((folder / "log").unlink(), (folder / "log").symlink_to("log")),
         lambda folder: ((folder / "log").unlink(), (folder / "log").symlink_to("/dev/zero")),
-        lambda folder: ((folder / "log").unlink(), os.mkfifo(folder / "log")),
+        lambda folder: replaced_by_a_pipe(folder / "log"),
         lambda folder: ((folder / "trace").rename(folder / "real"), (folder / "trace").symlink_to("real")),
         lambda folder: folder.rename(folder.with_name("elsewhere")),
     ],
@@ -191,6 +208,12 @@ def test_files_as_they_were_match(workspace: Path) -> None:
 def test_any_damage_is_noticed(workspace: Path, damage: Callable[[Path], object]) -> None:
     damage(workspace)
     assert not files_match(workspace, DIGESTS)
+
+
+def test_a_workspace_that_is_a_link_is_not_as_it_was(workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(workspace)
+    assert not files_match(tmp_path / "link", DIGESTS)
+    assert not files_match(tmp_path / "link", {})
 
 
 @pytest.mark.parametrize(
@@ -254,6 +277,107 @@ def test_half_a_copy_is_removed(workspace: Path, tiny_disk: Path) -> None:
     with pytest.raises(OSError, match="No space left"):
         copy_file(workspace / "big", tiny_disk / "big")
     assert not (tiny_disk / "big").exists()
+
+
+def test_half_a_copy_is_removed_when_an_interrupt_comes(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(reader: object, writer: object, length: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files_module, "shutil", SimpleNamespace(copyfileobj=interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        copy_file(workspace / "log", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize(("mode", "copied"), [(0o755, 0o755), (0o511, 0o711), (0o601, 0o601), (0o4711, 0o711)])
+def test_what_can_be_executed_can_be_in_the_copy_too(workspace: Path, tmp_path: Path, mode: int, copied: int) -> None:
+    """Its owner can write it whatever the source says, and nobody runs it as somebody else."""
+    (workspace / "log").chmod(mode)
+    copy_file(workspace / "log", tmp_path / "copy")
+    assert (tmp_path / "copy").stat().st_mode & 0o7777 == copied
+
+
+def test_what_cannot_be_executed_is_a_file_like_any_other(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "log").chmod(0o444)
+    copy_file(workspace / "log", tmp_path / "copy")
+    (tmp_path / "other").write_bytes(b"")
+    assert (tmp_path / "copy").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+# ---------------------------------------------------------------- a disk without room
+
+
+class Disk(SimpleNamespace):
+    """What the system says of a disk: by default one with room for everybody."""
+
+    def __init__(self, **changed: int) -> None:
+        plenty = {"f_flag": 0, "f_bavail": 1000, "f_bfree": 2000, "f_frsize": 4096, "f_files": 100, "f_ffree": 50}
+        super().__init__(**(plenty | changed))
+
+
+@pytest.fixture
+def on_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets every folder be on a disk, looked at by a user."""
+
+    def on(disk: Disk | None, user: int = 1000) -> None:
+        def statvfs(folder: Path) -> Disk:
+            if disk is None:
+                raise PermissionError
+            return disk
+
+        monkeypatch.setattr(
+            files_module, "os", SimpleNamespace(statvfs=statvfs, geteuid=lambda: user, ST_RDONLY=os.ST_RDONLY)
+        )
+
+    return on
+
+
+ENOUGH = LITTLE_ROOM // 4096
+"""Blocks that are room enough, and not one more."""
+
+
+@pytest.mark.parametrize(
+    ("disk", "user", "why"),
+    [
+        (Disk(), 1000, None),
+        (Disk(f_flag=os.ST_NOSUID), 1000, None),
+        (Disk(f_flag=os.ST_RDONLY), 1000, "the file system is read-only"),
+        (Disk(f_flag=os.ST_RDONLY | os.ST_NOSUID, f_bavail=0), 1000, "the file system is read-only"),
+        (Disk(f_bavail=ENOUGH), 1000, None),
+        (Disk(f_bavail=ENOUGH - 1), 1000, "no space is left on the disk"),
+        (Disk(f_bavail=0, f_bfree=ENOUGH), 0, None),
+        (Disk(f_bavail=ENOUGH, f_bfree=ENOUGH - 1), 0, "no space is left on the disk"),
+        (Disk(f_bavail=ENOUGH // 2, f_frsize=8192), 1000, None),
+        (Disk(f_ffree=0), 1000, "the disk can hold no more files"),
+        (Disk(f_ffree=1), 1000, None),
+        (Disk(f_files=0, f_ffree=0), 1000, None),
+        (None, 1000, None),
+    ],
+    ids=[
+        "room",
+        "no set-uid",
+        "read-only",
+        "read-only and full",
+        "just enough",
+        "a block too few",
+        "kept for root",
+        "full for root",
+        "large blocks",
+        "no more files",
+        "one more file",
+        "files are not counted",
+        "unknown",
+    ],
+)
+def test_why_nothing_can_be_written(
+    tmp_path: Path, on_disk: Callable[..., None], disk: Disk | None, user: int, why: str | None
+) -> None:
+    on_disk(disk, user)
+    said = None if why is None else f"{tmp_path}: {why}"
+    assert no_room(tmp_path) == said
+    assert no_room(tmp_path / "not" / "made" / "yet") == said, "the folder that is there counts"
 
 
 # ---------------------------------------------------------------- whole or not at all

@@ -3,6 +3,7 @@
 import json
 import math
 import string
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,9 @@ from pytest_metricbench.store.records import (
     attempt_to_json,
     coverage_from_line,
     coverage_to_json,
+    seal,
     to_line,
+    unsealed,
 )
 
 # Texts with lone surrogates among them: an exception about a file name that is no UTF-8 has them.
@@ -130,7 +133,7 @@ def test_kinds_of_values_stay_apart(attempt: Callable[..., AttemptRecord]) -> No
     again = attempt_from_line(to_line(attempt_to_json(attempt(scores=scores)))).scores
     assert {name: type(value) for name, value in again.items()} == {name: type(v) for name, v in scores.items()}
     assert again == scores
-    assert math.copysign(1, again["minus"]) == -1  # type: ignore[arg-type]
+    assert str(again["minus"]) == "-0.0"
 
 
 def test_half_a_character_anywhere_can_be_read_again(
@@ -277,3 +280,75 @@ def test_a_record_cut_at_every_byte_is_refused(attempt: Callable[..., AttemptRec
 def test_a_record_of_a_score_that_nobody_declared(attempt: Callable[..., AttemptRecord]) -> None:
     record = replace(attempt(), scores={"reward": 1.0, "cost": None})
     assert attempt_from_line(to_line(attempt_to_json(record))) == record
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [
+        ("duration", "-1", "duration: -1.0 is no number of seconds"),
+        ("duration", "1e999", "duration: inf is no number of seconds"),
+        ("duration", "NaN", "duration: nan is no number of seconds"),
+        ("time_limit", "-0.5", "time_limit: -0.5 is no number of seconds"),
+        ("time_limit", "1e999", "time_limit: inf is no number of seconds"),
+        ("scores", f'{{"fine": 1, "tokens": {10**308 + 1}}}', "scores.tokens: the number is larger than 1e308"),
+        ("scores", f'{{"tokens": -{10**308 + 1}}}', "scores.tokens: the number is larger than 1e308"),
+    ],
+)
+def test_numbers_that_no_run_writes_are_refused(
+    attempt: Callable[..., AttemptRecord], field: str, text: str, said: str
+) -> None:
+    line = json.dumps(attempt_to_json(attempt()) | {field: "here"}).replace('"here"', text)
+    with pytest.raises(RecordError) as caught:
+        attempt_from_line(line)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"duration": 0.0},
+        {"time_limit": 0.0},
+        {"time_limit": 120.5},
+        {"time_limit": None},
+        {"scores": {"tokens": 10**308}},
+        {"scores": {"tokens": -(10**308)}},
+        {"scores": {"tokens": math.inf, "passed": True, "label": "x", "died": None}},
+    ],
+    ids=repr,
+)
+def test_numbers_at_the_edge_are_taken(attempt: Callable[..., AttemptRecord], changed: dict[str, Any]) -> None:
+    record = attempt(**changed)
+    assert attempt_from_line(to_line(attempt_to_json(record))) == record
+
+
+# ---------------------------------------------------------------- the checksum
+
+
+def test_a_line_ends_with_the_checksum_of_all_before_it() -> None:
+    checksum = zlib.crc32(b'{"a":1')
+    assert seal('{"a":1}') == f'{{"a":1,"check":"{checksum:08x}"}}'
+    assert json.loads(seal('{"a":1}')).keys() == {"a", "check"}
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("body", ['{"a":1}', "{}", f'{{"a":"{"x" * 5000}"}}'])
+def test_a_sealed_line_is_as_it_was_written(body: str, end: bytes) -> None:
+    line = seal(body).encode() + end
+    assert unsealed(line) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"", "does not end with its checksum"),
+        (b"{}", "does not end with its checksum"),
+        (seal('{"a":1}').encode() + b" ", "does not end with its checksum"),
+        (seal('{"a":1}').encode() + b"\n\n", "does not end with its checksum"),
+        (seal('{"a":1}').encode()[:-1], "does not end with its checksum"),
+        (seal('{"a":1}').encode().replace(b"1,", b"2,"), "is not as it was written"),
+        (b" " + seal('{"a":1}').encode(), "is not as it was written"),
+    ],
+)
+def test_a_line_without_its_checksum_is_refused(line: bytes, said: str) -> None:
+    with pytest.raises(RecordError, match=said):
+        unsealed(line)

@@ -1,7 +1,9 @@
 """One writer at a time, told by name, and free as soon as it is gone."""
 
+import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -123,6 +125,23 @@ def test_the_same_process_cannot_hold_it_twice(path: Path) -> None:
     lock.release()
     StoreLock(path).release()
     assert path.read_bytes() == b""
+
+
+def test_a_holder_that_has_not_said_who_it_is(path: Path) -> None:
+    """Between its lock and its name."""
+    path.parent.mkdir()
+    with path.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(StoreError, match=r"another run is writing this store \(unknown\)"):
+            StoreLock(path)
+
+
+def test_the_name_of_the_last_holder_is_replaced_whole(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("pid 4000000000 on a-machine-with-a-long-name, which was killed\n")
+    lock = StoreLock(path)
+    assert path.read_text() == f"pid {os.getpid()} on {socket.gethostname()}\n"
+    lock.release()
 
 
 def test_letting_go_twice_lets_go_of_nothing_else(path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a script reads from a store: the records that count, all that ever were, and what an attempt left."""
 
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ def test_history_has_every_record_as_it_arrived_and_attempts_the_last_of_each_ke
     assert list(store.attempts) == [first.key, other.key], "keys stand in the order in which they first arrived"
 
 
+def test_the_folders_of_superseded_attempts_are_known(root: Path, attempt: Attempt) -> None:
+    first = attempt(trial_id="first", outcome="unmeasured", scores={})
+    again = attempt(trial_id="first", folder="scored-again", supersedes="first")
+    fill(root, first, attempt(attempt=2, trial_id="other"))
+    assert open_store(root).superseded == set()
+    fill(root, again)
+    assert open_store(root).superseded == {"first"}
+    fill(root, attempt(trial_id="third", supersedes="first"))
+    assert open_store(root).superseded == {"first", "scored-again"}
+
+
 def test_history_reads_the_journal_as_it_is_now(root: Path, attempt: Attempt) -> None:
     fill(root, attempt())
     store = open_store(root)
@@ -63,7 +75,7 @@ def test_what_records_left(root: Path, attempt: Attempt, coverage: Coverage) -> 
     of_attempt = left(layout.workspace("refunds", "baseline", "late", "a1b2c3"), a="1", b="2")
     of_rescored = left(layout.workspace("refunds", "baseline", "early", "scored-again"), a="3")
     of_request = left(layout.coverage_folder("refunds", "tools", "s1"), c="4")
-    records = (
+    records: tuple[AttemptRecord | CoverageRecord, ...] = (
         attempt(files=of_attempt),
         attempt(task="early", trial_id="b", folder="scored-again", files=of_rescored),
         coverage(files=of_request),
@@ -107,3 +119,53 @@ def test_an_attempt_that_left_nothing_is_intact(root: Path, attempt: Attempt) ->
     (record,) = store.attempts.values()
     assert store.is_intact(record)
     assert not store.left_by(record).exists()
+
+
+def test_every_failed_request_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    for number in (1, 2, 3):
+        folder = layout.failed_coverage_folder("refunds", "tools", "s1")
+        assert folder == tmp_path / "coverage" / "refunds" / "tools" / f"failed-s1-{number}"
+        folder.mkdir(parents=True)
+    assert layout.failed_coverage_folder("refunds", "tools", "s2").name == "failed-s2-1"
+
+
+def test_where_everything_lies(tmp_path: Path) -> None:
+    """docs/store.md shows it; a store of an older version is found by it."""
+    layout = Layout(tmp_path)
+    files = (layout.experiment, layout.attempts, layout.coverage, layout.summary, layout.partial_summary, layout.lock)
+    assert [path.relative_to(tmp_path).as_posix() for path in files] == [
+        "experiment.json",
+        "attempts.jsonl",
+        "coverage.jsonl",
+        "summary.json",
+        "summary.partial.json",
+        "lock",
+    ]
+    assert layout.workspace("c", "v", "t", "trial") == tmp_path / "attempts" / "c" / "v" / "t" / "trial"
+    assert layout.coverage_folder("c", "tools", "s") == tmp_path / "coverage" / "c" / "tools" / "s"
+    assert layout.stale == tmp_path / "stale"
+    assert layout.interrupted == tmp_path / "interrupted"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["experiment.json", "attempts.jsonl", "coverage.jsonl", "summary.json", "summary.partial.json", "attempts", "stale",
+     "interrupted", "coverage"],
+)  # fmt: skip
+def test_one_thing_of_a_store_is_enough_to_know_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "notes.txt").write_text("of somebody who looked at it")
+    (tmp_path / name).mkdir() if "." not in name else (tmp_path / name).write_text("")
+    known = Layout(tmp_path).known
+    assert tmp_path / name in known
+    assert tmp_path / "notes.txt" not in known
+    assert tmp_path / "lock" not in known, "a folder with nothing but a lock is anybody's"
+
+
+def test_what_was_read_is_not_changed_by_mistake(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    with pytest.raises(FrozenInstanceError):
+        layout.root = tmp_path / "other"  # type: ignore[misc]
+    assert layout == Layout(tmp_path)
+    assert len({layout, Layout(tmp_path)}) == 1
+    assert not hasattr(layout, "__dict__"), "what has no place for it cannot be given an attribute by mistake"

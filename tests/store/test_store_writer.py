@@ -1,16 +1,19 @@
 """A store opened, filled, read again, found damaged, and kept aside."""
 
+import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from pytest_metricbench.contracts import AttemptRecord, CoverageRecord, Goals
-from pytest_metricbench.store.journal import StoreError
+from pytest_metricbench.store.journal import DiskError, Journal, StoreError
 from pytest_metricbench.store.reading import read_store
 from pytest_metricbench.store.writing import StoreWriter
 from tests.store.store_files import everything, fill
@@ -78,6 +81,16 @@ def test_the_summary_of_a_part_has_a_file_of_its_own(root: Path) -> None:
     assert not (root / "summary.partial.json").exists()
     writer.write_summary("part again", partial=True)
     assert (root / "summary.json").read_text() == "whole"
+    writer.close()
+
+
+def test_a_whole_summary_needs_no_part_before_it(root: Path) -> None:
+    writer = StoreWriter(root)
+    assert writer.write_summary("whole", partial=False) == root / "summary.json"
+    assert (root / "summary.json").read_text() == "whole"
+    (root / "summary.partial.json").mkdir()
+    with pytest.raises(StoreError, match=r"summary\.partial\.json: cannot be written"):
+        writer.write_summary("whole again", partial=False)
     writer.close()
 
 
@@ -253,18 +266,99 @@ def test_a_file_in_place_of_the_folder(root: Path, depth: int) -> None:
     assert in_the_way.read_text() == "mine"
 
 
-def test_a_folder_without_rights(unprivileged: tuple[Path, Callable[[], object]], attempt: Attempt) -> None:
+def test_a_folder_without_rights(
+    unprivileged: tuple[Path, Callable[[], AbstractContextManager[None]]], attempt: Attempt
+) -> None:
     folder, as_nobody = unprivileged
     fill(folder / "store", attempt())
     folder.chmod(0o555)
     for path in (folder / "store").rglob("*"):
         path.chmod(0o444)
     (folder / "store").chmod(0o555)
-    with as_nobody():  # type: ignore[attr-defined]
+    with as_nobody():
         assert len(read_store(folder / "store").attempts) == 1
         for root in (folder / "store", folder / "new"):
             with pytest.raises(StoreError, match="cannot be written: Permission denied"):
                 StoreWriter(root)
+
+
+def test_a_journal_without_rights_leaves_the_lock_to_others(
+    unprivileged: tuple[Path, Callable[[], AbstractContextManager[None]]], attempt: Attempt
+) -> None:
+    folder, as_nobody = unprivileged
+    root = folder / "store"
+    with as_nobody():
+        for name in ("attempts.jsonl", "coverage.jsonl"):
+            fill(root, attempt())
+            (root / name).chmod(0o444)
+            with pytest.raises(StoreError, match=f"^{root}: cannot be written: Permission denied; make room or"):
+                StoreWriter(root)
+            (root / name).chmod(0o644)
+            StoreWriter(root).close()
+
+
+def test_what_cannot_be_set_aside_is_told(root: Path, attempt: Attempt) -> None:
+    writer = StoreWriter(root)
+    writer.add_attempt(attempt())
+    writer.layout.workspace("refunds", "baseline", "late", "a1b2c3").mkdir(parents=True)
+    writer.layout.workspace("refunds", "baseline", "late", "in-flight").mkdir(parents=True)
+    for name in ("stale", "interrupted"):
+        (root / name).write_text("in the way")
+    with pytest.raises(StoreError, match=f"^{root / 'stale'}: cannot be written: Not a directory"):
+        writer.set_aside(attempt())
+    with pytest.raises(StoreError, match=f"^{root / 'interrupted'}: cannot be written: Not a directory"):
+        writer.set_aside_interrupted()
+    for name in ("stale", "interrupted"):
+        (root / name).unlink()
+    assert writer.set_aside_interrupted() == [root / "interrupted" / "refunds" / "baseline" / "late" / "in-flight"]
+    writer.set_aside(attempt())
+    assert (root / "stale" / "refunds" / "baseline" / "late" / "a1b2c3").is_dir()
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "of_the_disk"),
+    [
+        (errno.ENOSPC, True),
+        (errno.EDQUOT, True),
+        (errno.EROFS, True),
+        (errno.EIO, True),
+        (errno.EACCES, False),
+        (errno.EFBIG, False),
+    ],
+)
+def test_a_failing_disk_is_told_from_what_somebody_can_mend_in_the_store(
+    root: Path, attempt: Attempt, coverage: Coverage, monkeypatch: pytest.MonkeyPatch, number: int, of_the_disk: bool
+) -> None:
+    writer = StoreWriter(root)
+
+    def fail(journal: Journal, line: str) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Journal, "append", fail)
+    said = f"cannot be written: {re.escape(os.strerror(number))}; make room or"
+    with pytest.raises(StoreError, match=rf"attempts\.jsonl: {said}") as caught:
+        writer.add_attempt(attempt())
+    assert isinstance(caught.value, DiskError) == of_the_disk
+    with pytest.raises(StoreError, match=rf"coverage\.jsonl: {said}") as caught:
+        writer.add_coverage(coverage())
+    assert isinstance(caught.value, DiskError) == of_the_disk
+    assert (writer.contents.attempts, writer.contents.coverage) == ({}, {}), "what was not kept does not count"
+    writer.close()
+
+
+def test_an_error_without_a_number_is_told_in_its_own_words(
+    root: Path, attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = StoreWriter(root)
+
+    def fail(journal: Journal, line: str) -> None:
+        raise OSError("the cable is out")
+
+    monkeypatch.setattr(Journal, "append", fail)
+    with pytest.raises(StoreError, match="cannot be written: the cable is out; make room"):
+        writer.add_attempt(attempt())
+    writer.close()
 
 
 def test_a_read_only_file_system(tiny_disk: Path, attempt: Attempt) -> None:

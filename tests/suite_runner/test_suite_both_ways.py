@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_metricbench.definition.scoring import Status, policy_at, status
-from pytest_metricbench.suite.project import Project
+from pytest_metricbench.runners.suite import SuiteRunner
 from tests.suite_runner.suite_lab import Made
 
 pytestmark = pytest.mark.benchmark
@@ -47,7 +47,9 @@ def outcomes(folder: Path, kill: str, *, apart: bool) -> tuple[dict[Any, Status]
     file = folder / "experiment.yml"
     file.write_text(EXPERIMENT.replace("KILL", kill))
     made = Made(file, folder / f"store-{kill}-{apart}")
-    project: Project = made.experiment.runner.project  # type: ignore[attr-defined]
+    runner = made.experiment.runner
+    assert isinstance(runner, SuiteRunner)
+    project = runner.project
     if apart:
         project._unfit = Everything()
     score, tasks = made.experiment.score, {task.id: task for task in made.experiment.cases[0].tasks}

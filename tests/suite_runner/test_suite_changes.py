@@ -216,9 +216,9 @@ def ran(source: str, argument: int) -> tuple[object, set[int]]:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        space: dict[str, object] = {"__name__": "program"}
+        space: dict[str, Any] = {"__name__": "program"}
         exec(compile(source, "<program>", "exec"), space)
-        result: object = repr(space["run"](argument))  # type: ignore[operator]
+        result: object = repr(space["run"](argument))
     except Exception as error:
         result = f"{type(error).__name__}: {error}"
     finally:

@@ -110,8 +110,7 @@ def summary_of(project: pytest.Pytester) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("exhaustive", [False, True], ids=["reached", "exhaustive"])
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize(("workers", "exhaustive"), [("-n0", True), ("-n2", False)], ids=["exhaustive", "reached"])
 def test_the_matrix(project: pytest.Pytester, exhaustive: bool, workers: str) -> None:
     (project.path / "experiment.yml").write_text(experiment(exhaustive=exhaustive))
     off = [f"-pno:{name}" for name in ("randomly", "sugar", "timeout", "rerunfailures", "html", "metadata")]

@@ -9,6 +9,7 @@ import pytest
 from pytest_metricbench.contracts import TIME_OUT, AttemptRequest, CaseRef, Outcome, TaskRef, VariantRef
 from pytest_metricbench.runners.suite import SuiteRunner
 from pytest_metricbench.suite import processes
+from tests.present import present
 from tests.suite_runner.suite_lab import FILE, SuiteLab, diff, told
 
 MODULE: Final = """\
@@ -193,7 +194,7 @@ def test_a_process_that_ends_goes_with_its_test(suite: SuiteLab, forks: list[lis
     forks.clear()
     loops = group.outcomes({"patch": diff("adding.py", 6, "    return x", "    return x if x != 3 else 0")})
     assert loops["test_loop"] == ("died", TIME_OUT)
-    assert "CPU time" in group.made["test_loop"].error.message
+    assert "CPU time" in present(group.made["test_loop"].error).message
 
 
 def test_a_test_that_the_baseline_fails_kills_nothing(suite: SuiteLab) -> None:

@@ -4,6 +4,7 @@ import importlib.util
 import py_compile
 from pathlib import Path
 
+from tests.present import present
 from tests.suite_runner.suite_lab import PRICES, SuiteLab, diff, message, told
 
 MINUS = {"patch": diff("shop/prices.py", 9, "        result += price", "        result -= price")}
@@ -38,7 +39,7 @@ def test_bytecode_of_a_mutant_is_not_written(suite: SuiteLab) -> None:
     suite.shop()
     runner = suite.runner()
     suite.attempt(runner, "test_total")
-    bytecode = suite.path / runner.project._processes.scratch / "bytecode"
+    bytecode = suite.path / present(runner.project._processes).scratch / "bytecode"
 
     def kept() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in bytecode.rglob("prices*.pyc")}

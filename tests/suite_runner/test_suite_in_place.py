@@ -12,6 +12,7 @@ from pytest_metricbench.suite import project
 from pytest_metricbench.suite.alike import UnfitError, swaps
 from pytest_metricbench.suite.inplace import Imported, Plan
 from pytest_metricbench.suite.overlay import Overlay, digest_of
+from tests.present import present
 from tests.suite_runner.suite_lab import SuiteLab, diff, told
 
 MINUS: Final = {"patch": diff("shop/prices.py", 9, "        result += price", "        result -= price")}
@@ -175,7 +176,7 @@ def test_one_server_serves_all_mutants(suite: SuiteLab, asked: list[tuple[str | 
         assert told(suite.attempt(runner, "test_total", params)) == ("scored", result)
         assert told(suite.attempt(runner, "test_discount", params)) == ("scored", 1)
     assert not refusals(asked)
-    assert len(runner.project._processes._servers) == 1
+    assert len(present(runner.project._processes)._servers) == 1
 
 
 @pytest.mark.parametrize("name", PATCHED)

@@ -12,6 +12,7 @@ from signal import Signals
 import pytest
 
 from pytest_metricbench.runners.suite import SuiteRunner
+from tests.present import present
 from tests.suite_runner.suite_lab import SuiteLab, diff, message, told
 
 MINUS = {"patch": diff("shop/prices.py", 9, "        result += price", "        result -= price")}
@@ -160,7 +161,7 @@ def test_endless_output_is_stopped_and_what_is_printed_is_kept(
     assert told(suite.attempt(runner, "test_discount", in_discount("print('seen', flush=True)"))) == ("scored", 1)
     assert suite.left() == {"agent.stdout"}
     assert (suite.workspace / "agent.stdout").read_text() == "seen\n"
-    monkeypatch.setattr("pytest_metricbench.suite.trials.OUTPUT_LIMIT", 1 << 20)
+    monkeypatch.setattr("pytest_metricbench.suite.attempt_maker.OUTPUT_LIMIT", 1 << 20)
     endless = in_discount("import os; [os.write(1, b'x' * 4096) for _ in range(10**9)]")
     outcome = suite.attempt(runner, "test_discount", endless)
     assert told(outcome) == ("died", "OutputLimit")
@@ -255,7 +256,7 @@ def test_nothing_outlives_a_killed_worker(suite: SuiteLab, tmp_path: Path, numbe
 
 def test_processes_that_are_gone_are_started_again(ready: tuple[SuiteLab, SuiteRunner]) -> None:
     suite, runner = ready
-    processes = runner.project._processes
+    processes = present(runner.project._processes)
     server = next(iter(processes._servers.values()))
     os.kill(server.pid, signal.SIGKILL)
     outcome = suite.attempt(runner, "test_total")

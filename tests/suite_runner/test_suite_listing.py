@@ -98,6 +98,16 @@ def test_a_part_of_them(listed: SuiteLab) -> None:
     assert nodeids(listed, collect="tests/test_prices.py", select="total") == ["tests/test_prices.py::test_total"]
 
 
+def test_several_folders_and_files_in_the_order_of_the_list(listed: SuiteLab) -> None:
+    found = nodeids(listed, collect=["tests/test_prices.py", "sub"], select="total or slow")
+    assert found == ["tests/test_prices.py::test_total", "tests/sub/test_more.py::test_slow"]
+    assert nodeids(listed, collect=["tests/test_prices.py", "tests"]).count("tests/test_prices.py::test_total") == 1
+    one, both = (
+        source(listed, collect=names).state(listed.path) for names in (["sub"], ["sub", "tests/test_prices.py"])
+    )
+    assert one != both == source(listed, collect="tests").state(listed.path)
+
+
 def test_the_order_is_the_files_whatever_plugins_shuffle(listed: SuiteLab) -> None:
     pytest.importorskip("pytest_randomly")
     runner = listed.runner(env={})
@@ -121,6 +131,12 @@ def test_tests_of_an_installed_package(suite: SuiteLab) -> None:
             "'shop' is outside the tests of the runner (tests)",
             "widen `tests` of the runner, or collect a part of them",
         ),
+        ({"collect": ["tests", "nothing"]}, "'nothing' does not exist", "it is looked for in {path}"),
+        (
+            {"collect": ["sub", "tests/test_prices.py"], "select": "nowhere"},
+            "there is no test in sub or tests/test_prices.py that -k and nowhere selects",
+            "name a folder with tests",
+        ),
         (
             {"select": "nowhere"},
             "there is no test in tests that -k and nowhere selects",
@@ -133,7 +149,7 @@ def test_tests_of_an_installed_package(suite: SuiteLab) -> None:
         ),
     ],
 )
-def test_what_cannot_be_collected(listed: SuiteLab, keys: dict[str, str], said: str, remedy: str) -> None:
+def test_what_cannot_be_collected(listed: SuiteLab, keys: dict[str, Any], said: str, remedy: str) -> None:
     with pytest.raises(SourceError) as refused:
         nodeids(listed, **keys)
     assert refused.value.message == said.replace("-k and", "-k")

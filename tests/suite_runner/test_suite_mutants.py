@@ -8,6 +8,7 @@ import pytest
 
 from pytest_metricbench.runners.suite import SuiteRunner
 from pytest_metricbench.sources import SourceError
+from tests.present import present
 from tests.suite_runner.suite_lab import SuiteLab, diff, message, told
 
 PATCH = diff("shop/prices.py", 9, "        result += price", "        result -= price")
@@ -119,7 +120,7 @@ def test_what_collection_says_of_a_mutant(
     if said is None:  # generated mutants are compared when they are made, not whenever they are collected
         runner.variant_files(runner.inherit({}, params), suite.path)
         return
-    assert refusal(runner, suite, params) == (said, remedy.replace("{path}", str(suite.path)))
+    assert refusal(runner, suite, params) == (said, present(remedy).replace("{path}", str(suite.path)))
 
 
 def test_a_patch_file_that_is_equal_to_the_baseline(suite: SuiteLab) -> None:

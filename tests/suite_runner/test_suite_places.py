@@ -28,7 +28,16 @@ def complaint(folder: Path, **keys: Any) -> tuple[tuple[int | str, ...], str]:
             "'toolz.nothing' is neither a file or folder beside the experiment nor a package that can be imported",
         ),
         ("./shops", "'./shops' does not exist; it is looked for in {folder}"),
-        ("../other", "'../other' leaves the experiment's folder; name it absolutely, or as a package: name.of.it"),
+        (
+            "../other",
+            "'../other' leaves the experiment's folder; "
+            "name it from the project's ({{project}}/...), absolutely, or as a package: name.of.it",
+        ),
+        (
+            "{project}/shop",
+            "'{{project}}/shop' needs a project around the experiment: "
+            "no folder from {folder} upwards has pyproject.toml, setup.py, setup.cfg, pytest.ini, tox.ini",
+        ),
         ("empty", "'empty' has no Python source"),
         ("fast.so", "'fast.so' is a compiled module; a mutant needs a module with Python source"),
         ("math", None),
@@ -46,6 +55,27 @@ def test_source_that_cannot_be_mutated(suite: SuiteLab, source: str, said: str |
         assert message.startswith("'math' is compiled or built in")
     else:
         assert message == said.format(folder=suite.path)
+
+
+def test_an_experiment_deeper_in_its_project(suite: SuiteLab) -> None:
+    suite.shop()
+    suite.write("pyproject.toml", "")
+    study = suite.path / "docs" / "study"
+    study.mkdir(parents=True)
+    runner = SuiteRunner.model_validate(
+        {"source": ["{project}/shop"], "tests": "{project}/tests"}, context={"folder": study}
+    )
+    assert set(runner.project.source_files) == {"shop/__init__.py", "shop/prices.py"}
+    assert runner.project.file_of("test_prices.py::test_total") == suite.path / "tests/test_prices.py"
+    assert runner.model_dump(mode="json")["tests"] == "{project}/tests"
+    assert complaint(study, source=["{project}/../other"]) == (
+        ("source", 0),
+        f"'{{project}}/../other' leaves the project's folder, {suite.path}",
+    )
+    assert complaint(study, source=["{project}/shop"], tests="{project}/test") == (
+        ("tests",),
+        f"'{{project}}/test' does not exist; it is looked for in {suite.path}",
+    )
 
 
 def test_tests_that_are_not_there(suite: SuiteLab) -> None:

@@ -259,9 +259,9 @@ def test_a_test_that_fails_for_the_baseline_kills_nothing(suite: SuiteLab) -> No
 @pytest.mark.slow
 def test_a_slow_mutant_has_ten_times_as_long_and_some_seconds(suite: SuiteLab) -> None:
     suite.shop(tests="import time\nfrom shop import total\n\n\ndef test_it():\n    total([1])\n    time.sleep(0.2)\n")
-    runner = suite.runner(timeout=7)
+    runner = suite.runner(timeout=3)
     suite.attempt(runner, "test_it")
     sleep = {"patch": diff("shop/prices.py", 9, "        result += price", "        __import__('time').sleep(600)")}
     outcome = suite.attempt(runner, "test_it", sleep)
     assert told(outcome) == ("died", "TimeOut")
-    assert message(outcome) == "the test ran longer than 7 s and was stopped"
+    assert message(outcome) == "the test ran longer than 3 s and was stopped"

@@ -2,7 +2,6 @@
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.messages import did_you_mean, joined
+from pytest_metricbench.named_files import problem_of
 
 BEGIN: Final = "<!-- BEGIN:nemo-eval-author-audit:v1 -->"
 END: Final = "<!-- END:nemo-eval-author-audit:v1 -->"
@@ -205,7 +205,7 @@ def _check_source(place: Place, base: Path, folder: Path, problems: ProblemList)
     if written is None or not isinstance(written.value, str) or not written.value:
         return
     path = Path(os.path.abspath(base / written.value)) if "\0" not in written.value else folder
-    problem = _source_problem(written.value, path, folder)
+    problem = problem_of(written.value, path, folder)
     if problem is not None:
         problems.add(written.problem(f"{written.value!r} {problem}"))
         return
@@ -213,21 +213,6 @@ def _check_source(place: Place, base: Path, folder: Path, problems: ProblemList)
     if digest is not None and isinstance(digest.value, str) and digest.value != found:
         message = f"is not the digest of {written.value}, which is {found}"
         problems.add(digest.problem(message, "the file has changed since the audit was written: review the audit"))
-
-
-def _source_problem(written: str, path: Path, folder: Path) -> str | None:
-    if "\0" in written:
-        return "has a null character, which no name can hold"
-    try:
-        if not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve()):
-            return "leaves the experiment's folder; name it absolutely"
-        if not os.path.lexists(path):
-            return f"does not exist; it is looked for in {path.parent}"
-        if not stat.S_ISREG(path.stat().st_mode):
-            return "is no regular file"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return None if os.access(path, os.R_OK) else "is not readable"
 
 
 def _check_names(items: list[Place], problems: ProblemList) -> None:

@@ -73,11 +73,13 @@ def near_misses(audit: Audit, traces: Iterable[tuple[str, str, Trace]]) -> list[
     declared = {item.name for item in audit.of_kind("tool")}
     alike = {_folded(name): name for name in declared}
     notes = []
-    for task, trial, trace in traces:
+    for task, run, trace in traces:
         for called in sorted(trace.tools_called - declared):
             meant = alike.get(_folded(called))
             if meant is not None:
-                notes.append(f"task {task}, attempt {trial}: calls {called!r}, which is not {meant!r} of {audit.name}")
+                notes.append(
+                    f"task {task}, attempt {run}: calls {called!r}, which is not {meant!r} of {audit.name}"
+                )
     return notes
 
 

@@ -12,6 +12,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from pytest_metricbench.argv import PYTHON
 from pytest_metricbench.named_files import NamedFile
+from pytest_metricbench.plain_files import strays
 
 Method: TypeAlias = Literal["tool_calls", "capabilities", "failure_cases"]
 Kind: TypeAlias = Literal["tool", "capability", "failure_case"]
@@ -109,7 +110,7 @@ def _checked_scripts(written: str, info: ValidationInfo) -> Scripts:
         raise _wrong(f"{written!r} has a null character", "no path can hold one")
     folder = Path(os.path.abspath(experiment / written))
     try:
-        if not os.path.isabs(written) and not folder.resolve().is_relative_to(experiment.resolve()):
+        if strays(written, folder, experiment):
             raise _wrong(f"{written!r} leaves the experiment's folder", "name it absolutely")
         if not context.get("cached_only"):
             _require_scripts(folder)

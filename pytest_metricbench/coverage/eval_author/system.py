@@ -6,7 +6,7 @@ what it wrote. The score is the share of the audit's items, of one kind or of al
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
@@ -57,7 +57,7 @@ from pytest_metricbench.messages import and_more
 from pytest_metricbench.named_files import NamedFile
 from pytest_metricbench.processes import MissingVariableError, clean_environment
 
-_FLAGS: dict[Method, str] = {
+_FLAGS: Final[dict[Method, str]] = {
     "capabilities": "--capability-judgments",
     "failure_cases": "--failure-case-judgments",
 }

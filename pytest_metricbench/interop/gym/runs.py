@@ -34,7 +34,7 @@ _FIELDS_KEPT: Final = 1000
 """Names of fields that an error's message may draw on; they are a stranger's."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Planned:
     """A row of the materialized inputs."""
 
@@ -49,6 +49,16 @@ class Run:
     """One run: for each of its rollouts what counts of it, and what was decided on the way."""
 
     def __init__(self, files: RunFiles, reading: Reading, notes: Counter[str]) -> None:
+        """Read the files.
+
+        Args:
+            files: the three of the run.
+            reading: what of them is asked for.
+            notes: what is decided on the way is counted here, too.
+
+        Raises:
+            RecordingError: a file cannot be read, or rows of it contradict one another.
+        """
         self.files = files
         self._reading: Final = reading
         self._notes: Final = notes

@@ -72,7 +72,7 @@ class Content:
     """Values that are texts where their output is declared a number or a boolean: not measured."""
 
 
-def read_content(bundle: Bundle, evidence: Sequence[str] | None = None) -> Content:
+def read_content(bundle: Bundle, evidence: Sequence[str] | None) -> Content:
     """Read a bundle.
 
     Args:

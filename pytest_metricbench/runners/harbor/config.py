@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -18,8 +18,8 @@ from pytest_metricbench.runners.harbor.variants import PROMPT_TEMPLATE, is_remot
 if TYPE_CHECKING:
     from pytest_metricbench.runners.harbor.runner import HarborRunner
 
-Factor = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
-Text = Annotated[str, StringConstraints(min_length=1)]
+Factor: TypeAlias = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
 
 _A_SLIP: Final = 0.92
 """How alike two names of types are of which one is the other misspelt: a letter or two of twenty."""
@@ -74,11 +74,13 @@ def _as_mapping(value: object) -> object:
     return {"type": value} if isinstance(value, str) else value
 
 
-EnvironmentKey = Annotated[
+EnvironmentKey: TypeAlias = Annotated[
     HarborEnvironment, BeforeValidator(_as_mapping, json_schema_input_type=str | HarborEnvironment)
 ]
-VerifierKey = Annotated[HarborVerifier, BeforeValidator(_as_mapping, json_schema_input_type=str | HarborVerifier)]
-OutcomeName = Literal["died", "unmeasured", "scored"]
+VerifierKey: TypeAlias = Annotated[
+    HarborVerifier, BeforeValidator(_as_mapping, json_schema_input_type=str | HarborVerifier)
+]
+OutcomeName: TypeAlias = Literal["died", "unmeasured", "scored"]
 
 
 def known_types(outcomes: dict[str, OutcomeName]) -> dict[str, OutcomeName]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_metricbench.definition.ids import derive_id, tag_problem
 from pytest_metricbench.digests import digest_value
-from pytest_metricbench.plain_files import open_regular
+from pytest_metricbench.plain_files import open_regular, strays
 from pytest_metricbench.sources import Source, SourceError
 
 TASK_FILE: Final = "task.toml"
@@ -107,7 +107,7 @@ def located(written: str, folder: Path, what: str) -> Path:
         raise SourceError(f"{written[:40]!r} is no name of a folder")
     path = Path(os.path.abspath(folder / written))
     try:
-        if not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve()):
+        if strays(written, path, folder):
             raise SourceError(f"{written!r} leaves the experiment's folder", "name it absolutely, or copy it")
         if path.is_dir():
             return path

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.messages import did_you_mean, joined
-from pytest_metricbench.plain_files import open_regular
+from pytest_metricbench.plain_files import open_regular, strays
 from pytest_metricbench.runners.harbor.modules import KwargsCheck, check_kwargs, code_files, is_import_path
 from pytest_metricbench.runners.harbor.tasks import folder_files, located
 from pytest_metricbench.sources import SourceError
@@ -31,7 +31,7 @@ _PLAIN_FLAGS: Final = frozenset({"true", "false", "1", "0", "yes", "no"})
 _SERVER_KEYS: Final = frozenset({"name", "transport", "type", "url", "command", "args", "headers"})
 _CONFIG_LIMIT: Final = 4 << 20
 
-Text = Annotated[str, StringConstraints(min_length=1)]
+Text: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
 
 
 def _unmasked(env: dict[str, str | None] | None) -> dict[str, str | None] | None:
@@ -169,7 +169,7 @@ def named_file(written: str, folder: Path) -> Path:
     if not path.is_file():
         problem = "is no file" if os.path.lexists(path) else "does not exist"
         raise SourceError(f"the file {written!r} {problem}", f"it is looked for in {path.parent}")
-    if not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve()):
+    if strays(written, path, folder):
         raise SourceError(f"{written!r} leaves the experiment's folder", "name it absolutely, or copy it")
     return path
 

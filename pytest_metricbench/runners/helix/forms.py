@@ -10,10 +10,10 @@ from typing import Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from pytest_metricbench.argv import PYTHON, Argv
+from pytest_metricbench.argv import PYTHON, Argv, file_beside
 from pytest_metricbench.contracts import Json
 from pytest_metricbench.named_files import NamedFile
-from pytest_metricbench.plain_files import open_regular
+from pytest_metricbench.plain_files import open_regular, strays
 from pytest_metricbench.runners.helix.client import HelixError
 
 FILES_LIMIT: Final = 512 << 10
@@ -70,17 +70,10 @@ def _checked_command(written: list[str], info: ValidationInfo) -> JobArgv:
 
 def _beside(argument: str, folder: Path | None) -> Path | None:
     """The file beside the YAML that an argument names."""
-    if folder is None or os.path.isabs(argument) or argument.startswith("-") or len(argument) > 1024:
-        return None
-    path = folder / argument
-    try:
-        if not path.is_file():
-            return None
-    except OSError:
-        return None
-    if not path.resolve().is_relative_to(folder.resolve()) or ".." in Path(argument).parts:
+    path = file_beside(argument, folder)
+    if path is not None and folder is not None and (strays(argument, path, folder) or ".." in Path(argument).parts):
         raise problem(f"{argument!r} leaves the experiment's folder", "copy the file into it")
-    return path.absolute()
+    return path
 
 
 def _is_missing_script(argument: str) -> bool:

@@ -80,8 +80,7 @@ class Jobs:
         *,
         limit: int,
         poll: float,
-        patience: float | None = None,
-        sleep: Callable[[float], None] = pause,
+        patience: float | None,
     ) -> None:
         """Nothing is submitted yet.
 
@@ -90,13 +89,11 @@ class Jobs:
             limit: how many jobs may be running.
             poll: seconds between two looks at a job, at first.
             patience: seconds after which a job is given up; None: as long as the server lets it.
-            sleep: waits some seconds.
         """
         self._client = client
         self._limit = limit
         self._poll = poll
         self._patience = patience
-        self._sleep = sleep
         self._jobs: dict[str, Job] = {}
         self._waiting: deque[Job] = deque()
         self._lock = threading.RLock()
@@ -129,7 +126,7 @@ class Jobs:
                 self._waiting.remove(job)
         try:
             while (seconds := self._step(job)) is not None:
-                self._sleep(seconds)
+                pause(seconds)
         finally:
             with self._lock:
                 self._waiters -= 1

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -37,7 +37,7 @@ _RESERVED: Final = ("NEMO_JOB_", "NHX_")
 _TOKEN: Final = "leave it out, and name the variable that holds a token with token_env"
 _MAKING: Final = threading.RLock()
 _PROGRAM: Final = Path(__file__).with_name("job.py")
-EnvName = Annotated[str, Field(pattern=_VARIABLE)]
+EnvName: TypeAlias = Annotated[str, Field(pattern=_VARIABLE)]
 
 
 class HelixRunner(Runner):

@@ -16,7 +16,7 @@ from pytest_metricbench.suite.project import Limits, Project
 from pytest_metricbench.suite.reach import Memory, Ran, Reach, write_reach
 
 
-class Trials:
+class AttemptMaker:
     """Makes the attempts of one project."""
 
     def __init__(

@@ -23,6 +23,22 @@ def test_unknown_workspaces_are_set_aside_and_named(tmp_path: Path) -> None:
     assert set_aside_interrupted(layout, {"known"}) == []
 
 
+def test_workspaces_of_superseded_attempts_are_stale_and_not_interrupted(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    for folder in ("known", "old", "in-flight", "in-flight-too"):
+        workspace(layout, "t1", folder)
+    moved = set_aside_interrupted(layout, {"known"}, {"old"})
+    assert moved == [layout.interrupted / "c/baseline/t1" / name for name in ("in-flight", "in-flight-too")]
+    assert (layout.stale / "c/baseline/t1/old/trace.txt").read_text() == "old"
+    assert [path.name for path in (layout.workspaces / "c/baseline/t1").iterdir()] == ["known"]
+
+
+def test_a_file_in_place_of_a_folder_holds_no_workspaces(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.workspaces.write_text("x")
+    assert set_aside_interrupted(layout, ()) == []
+
+
 def test_names_that_are_taken_get_a_number(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     for _ in range(3):

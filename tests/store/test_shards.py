@@ -1,4 +1,4 @@
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_metricbench.contracts import AttemptRecord
+from pytest_metricbench.contracts import AttemptKey, AttemptRecord
+from pytest_metricbench.running.naming import ItemName
 from pytest_metricbench.running.sharding import Shard, read_durations, shards
 from pytest_metricbench.store.journal import StoreError
 
 NAMES = [("c", variant, f"t{task}", slot) for variant in ("baseline", "m") for task in range(20) for slot in (1, 2, 3)]
 
 
-KEYS = {name: (name,) for name in NAMES}
+KEYS: dict[ItemName, tuple[AttemptKey]] = {name: (name,) for name in NAMES}
 """Items that are one attempt each."""
 
 
@@ -30,7 +31,7 @@ def test_no_shard(text: str) -> None:
 
 @given(st.integers(1, 9), st.permutations(NAMES))
 def test_a_balanced_partition_whatever_the_order(count: int, names: list[tuple[str, str, str, int]]) -> None:
-    dealt = shards({name: (name,) for name in names}, count, {})
+    dealt = shards({name: KEYS[name] for name in names}, count, {})
     assert dealt == shards(KEYS, count, {})
     sizes = Counter(dealt.values())
     assert set(sizes) == set(range(1, count + 1))
@@ -47,24 +48,24 @@ def test_shards_stay_what_they_are() -> None:
 def test_durations_balance_the_work(record: Callable[..., AttemptRecord]) -> None:
     known = {key: record(key[2], key[3], variant=key[1], duration=100.0 if key[2] == "t0" else 1.0) for key in NAMES}
     dealt = shards(KEYS, 3, known)
-    loads = Counter()
-    for key, number in dealt.items():
-        loads[number] += known[key].duration
+    loads: dict[int, float] = defaultdict(float)
+    for name, number in dealt.items():
+        loads[number] += known[KEYS[name][0]].duration
     assert max(loads.values()) - min(loads.values()) <= 1
-    assert shards({name: (name,) for name in reversed(NAMES)}, 3, known) == dealt
+    assert shards({name: KEYS[name] for name in reversed(NAMES)}, 3, known) == dealt
 
 
 @pytest.mark.parametrize("parts", [2, 3], ids=["variant", "task"])
 def test_items_of_several_attempts_are_dealt_whole_and_balanced(
     record: Callable[..., AttemptRecord], parts: int
 ) -> None:
-    groups = {}
+    groups: dict[ItemName, list[AttemptKey]] = {}
     for key in NAMES:
         groups.setdefault(key[:parts], []).append(key)
     known = {key: record(key[2], key[3], variant=key[1], duration=100.0 if key[2] == "t0" else 1.0) for key in NAMES}
     dealt = shards(groups, 2, known)
     assert set(dealt) == set(groups)
-    loads = Counter()
+    loads: dict[int, float] = defaultdict(float)
     for name, number in dealt.items():
         loads[number] += sum(known[key].duration for key in groups[name])
     assert max(loads.values()) - min(loads.values()) <= (3 if parts == 3 else 0)
