@@ -27,7 +27,7 @@ class Runner(BaseModel, ABC):
     """How an attempt is run. Its fields are the keys of the experiment's ``runner``.
 
     A subclass names itself with ``kind: Literal["name"] = "name"`` and implements :meth:`run`. Fields of the types
-    ``Argv`` (:mod:`pytest_metricbench.processes`) and ``Target`` (:mod:`pytest_metricbench.targets`) are checked
+    ``Argv`` (:mod:`pytest_metricbench.argv`) and ``Target`` (:mod:`pytest_metricbench.targets`) are checked
     when the file is collected, and the files they name become part of the fingerprint. A :class:`Role` in a field's
     annotation says which digest the field belongs to.
     """

@@ -316,7 +316,9 @@ class EvidenceFile:
     """One file that a baseline attempt left: where it is now, and the digest it must keep."""
 
     path: Path
+    """Where it is now: in the store, or copied below the request's workspace."""
     trial_id: str
+    """The attempt that left it."""
     name: str
     """Its path below the attempt's workspace, with forward slashes."""
     sha256: str

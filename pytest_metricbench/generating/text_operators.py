@@ -8,6 +8,7 @@ from typing import Final
 from pytest_metricbench.generating import modals
 from pytest_metricbench.generating.base import TextChange, TextOperator
 from pytest_metricbench.generating.prose import Block, Span, blocks_of, in_words, lines_of, sentences_of, without
+from pytest_metricbench.messages import counted
 
 _EXAMPLE_TAG: Final = re.compile(r"<(example|few_shot|sample)s?\b[^>]*>.*?</\1s?>", re.IGNORECASE | re.DOTALL)
 _IN_BRACKETS: Final = re.compile(r"\((?:e\.g\.|for example|for instance|such as)[^()\n]*\)", re.IGNORECASE)
@@ -149,7 +150,7 @@ def _swapped(text: str, values: Sequence[_Value]) -> Iterator[TextChange]:
 
 def _distance(between: str) -> str:
     lines = between.count("\n")
-    return "" if not lines else f" ({lines} line{'s' if lines > 1 else ''} apart)"
+    return "" if not lines else f" ({counted(lines, 'line')} apart)"
 
 
 def _places(text: str) -> Iterator[Span]:

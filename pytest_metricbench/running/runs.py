@@ -26,6 +26,7 @@ from pytest_metricbench.contracts import (
 )
 from pytest_metricbench.definition.experiment import BASELINE
 from pytest_metricbench.definition.lock import write_lock
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.definition.scoring import Status
 from pytest_metricbench.messages import counted
 from pytest_metricbench.running.bench import Bench, Measure
@@ -236,8 +237,8 @@ class ExperimentRun:
             self.damaged.clear()
 
     def _note_again(self, what: str, names: Sequence[str]) -> None:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        self.notes.append(f"{what} again, since files that it had left were missing or had changed: {names[0]}{more}")
+        which = first_names(names, 1)
+        self.notes.append(f"{what} again, since files that it had left were missing or had changed: {which}")
 
     def became(self, key: AttemptKey) -> Literal["measured", "unmeasured", "reused", "left", "missing"]:
         """What became of a selected attempt until now."""

@@ -1,13 +1,10 @@
 """What a node id on the command line names, checked before anything runs: a misspelt part with the right one."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from pytest_metricbench.definition.experiment import Experiment
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.messages import did_you_mean
-
-_MOST_LISTED: Final = 8
-"""Names that a message lists where none is near."""
 
 
 def parts_of(argument: str) -> tuple[str, ...]:
@@ -57,8 +54,7 @@ def selection_problem(experiment: Experiment, parts: Sequence[str]) -> str | Non
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:
     names = list(known)
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    listed = f"there {'is only' if len(names) == 1 else 'are'} {', '.join(names[:_MOST_LISTED])}{more}"
+    listed = f"there {'is only' if len(names) == 1 else 'are'} {first_names(names)}"
     return f"there is no {what} {name!r}; {did_you_mean(name, names) or listed}"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from pytest_metricbench.definition.ids import derive_id
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.starting.agents import prompts_in
 from pytest_metricbench.starting.filling import filled, id_of, scalar, scalars, subsets_of, templates
 from pytest_metricbench.starting.finding import Finding, Kind
@@ -149,7 +150,7 @@ def _table(values: Mapping[str, Any], folder: Path, name: str) -> dict[str, str]
         columns.append(f"    # not used: {', '.join(' '.join(one.split()) for one in values['rest'][:12])}")
     given = {
         "name": name,
-        "shown": files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more",
+        "shown": first_names(files, 1),
         "read": scalars(files),
         "baseline": scalar(values["baseline"]),
         "why": values["why"],

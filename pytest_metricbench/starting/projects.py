@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from pytest_metricbench.messages import counted
 from pytest_metricbench.starting.finding import Finding, files_in, folders_in, text_of
 
 TASK_FILE: Final = "task.toml"
@@ -78,7 +79,7 @@ def find_suite(folder: Path) -> Finding | None:
     if tests is None or not source:
         return None
     count = sum(_tests_in(path) for path in _test_files(folder / tests))
-    reason = f"found {tests}/ with {count} test function{'s' if count != 1 else ''}, and {', '.join(source)}"
+    reason = f"found {tests}/ with {counted(count, 'test function')}, and {', '.join(source)}"
     return Finding("suite", reason, {"tests": tests, "source": source, "count": count})
 
 

@@ -143,6 +143,8 @@ class Tracing:
         quiet = ["no-data-collected", "couldnt-parse", "trace-changed", "already-imported", "no-ctracer", "no-sysmon"]
         self._coverage.set_option("run:disable_warnings", quiet)
         self._trace: Any = None
+        self._is_started = False
+        self._is_alone = True
 
     def prepare(self) -> None:
         """Do what costs the most of a start, so that forks of this process need not do it."""
@@ -150,16 +152,21 @@ class Tracing:
         self._coverage.stop()
 
     def start(self) -> None:
-        """Begin."""
+        """Begin; at the latest when the first line runs that matters."""
+        self._is_alone = threading.active_count() == 1
         self._coverage.start()
         self._trace = sys.gettrace()
+        self._is_started = True
 
     def stop(self) -> tuple[dict[str, list[list[int]]], bool]:
         """End; gives the arcs (from line, to line; negative: into and out of code) by file, and whether they are whole.
 
-        They are not when the process stopped the tracing under way, as debuggers and other tracers do.
+        They are not when the process stopped the tracing under way, as debuggers and other tracers do, or when a thread
+        was there before. Nothing ran where it was never begun.
         """
-        whole = sys.gettrace() is self._trace
+        if not self._is_started:
+            return {}, True
+        whole = self._is_alone and sys.gettrace() is self._trace
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._coverage.stop()

@@ -71,7 +71,8 @@ class Server:
         """
         self._channel: Final = channel
         self._job: Final = job
-        self._overlay: Final = overlay.Overlay({path: text.encode("latin-1") for path, text in job["sources"].items()})
+        sources = {path: text.encode("latin-1") for path, text in job["sources"].items()}
+        self._overlay: Final = overlay.Overlay(sources, self._watch)
         self._tracing = child.Tracing(job["homes"]) if job["trace"] else None
         self._calls = Calls() if job["shared"] else None
         self._seen: Mapping[int, CodeType] | None = None
@@ -115,6 +116,11 @@ class Server:
         let_others_load(self._overlay)
         self._before, self._environment = set(sys.modules), environment()
         child.limit_cpu(job["cpu"])
+        if self._calls is not None:
+            self._calls.heed_threads()
+
+    def _watch(self) -> None:
+        """Note from now on what runs: the source is about to be imported, and until now it was pytest, at length."""
         if self._tracing is not None:
             self._tracing.start()
         if self._calls is not None:

@@ -30,13 +30,15 @@ class Overlay:
         loaded: real path -> digests of what was compiled in its place, in order, each once.
     """
 
-    def __init__(self, sources: Mapping[str, bytes]) -> None:
+    def __init__(self, sources: Mapping[str, bytes], before_first: Callable[[], None] | None = None) -> None:
         """Nothing is in place yet.
 
         Args:
             sources: real path of a file -> its mutated source.
+            before_first: called before the first of these files is compiled, so before anything of them runs.
         """
         self._sources: Final = dict(sources)
+        self._before_first = before_first
         self._names: Final = {os.path.basename(path) for path in sources}
         self.loaded: Final[dict[str, list[str]]] = {path: [] for path in sources}
         self._compiled: Final[dict[str, set[str]]] = {path: set() for path in sources}
@@ -74,6 +76,9 @@ class Overlay:
 
     def compile(self, loader: Any, fullname: str, path: str) -> CodeType:
         """The code of a mutated file, and a note that it is in force under that module's name."""
+        if self._before_first is not None:
+            call, self._before_first = self._before_first, None
+            call()
         source = self._sources[path]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # what the compiler finds odd about a mutant is no verdict

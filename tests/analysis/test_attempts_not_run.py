@@ -107,7 +107,8 @@ def test_after_its_first_kill_only_the_pool_is_known() -> None:
     assert case.kills["m"] == {"a": "killed", "b": "missing", "c": "missing"}
     assert (case.pool.kill_share.value, case.pool.kill_share.killed, case.pool.kill_share.mutants) == (0.5, 1, 2)
     assert case.pool.kill_share.over_minimal.reason == ONLY_FIRST
-    assert case.pool.mean_drop.reason == ONLY_FIRST
+    drop = case.pool.mean_drop
+    assert (drop.reason, drop.mutants, drop.cells, drop.missing_cells) == (ONLY_FIRST, 2, 4, 2)
     assert {subset.kill_share.reason for subset in case.subsets.values()} == {ONLY_FIRST}
     assert case.correlation["x"]["kill_share"].overall.kendall.value is None
     assert case.kill_nothing == ()

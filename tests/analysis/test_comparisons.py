@@ -56,6 +56,15 @@ def test_swapped_labels_by_hand() -> None:
     assert test.p("overall", "spearman") == pytest.approx(sum(far) / 32)
 
 
+def test_masks_swap_each_task_in_half_of_the_draws() -> None:
+    parts = list(label_swaps._masks(30, 2000, 700, np.random.default_rng(4)))
+    assert [part.shape for part in parts] == [(30, 700), (30, 700), (30, 600)]
+    shares = np.concatenate(parts, axis=1).mean(axis=1)
+    assert np.abs(shares - 0.5).max() < 0.06, "five standard deviations"
+    (every,) = label_swaps._masks(3, 2000, 700, np.random.default_rng(4))
+    assert sorted(map(tuple, every.T.tolist())) == list(itertools.product((False, True), repeat=3))
+
+
 def test_a_system_against_itself_differs_by_nothing() -> None:
     given_table = big_table()
     case = analysed(replace(given_table, goals=dict.fromkeys("ab", given_table.goals["one"])))

@@ -86,6 +86,22 @@ def test_the_ways_to_count_kendall_agree() -> None:
             assert (np.broadcast_to(ours, (50,)) == theirs).all()
 
 
+@pytest.mark.parametrize("shared", [True, False], ids=["one y", "y each"])
+def test_levels_too_far_apart_for_16_bits(shared: bool) -> None:
+    """Few pairs, and differences that would change their sign in the small integers that few pairs are counted with."""
+    x = np.array([[0, 40_000], [20_000, 0], [40_000, 1], [60_000, 70_000]])
+    y = np.array([[0], [1], [2], [50_000]]) if shared else x[::-1]
+    check(x, y, {"pearson": pearson_many(x, y), "spearman": spearman_many(x, y), "kendall": kendall_many(x, y)})
+
+
+def test_a_block_ends_before_a_long_run_of_equal_y() -> None:
+    """So that the pairs of a block, which are compared one by one, stay few however long the run."""
+    block = many_coefficients._BLOCK
+    assert list(many_coefficients._block_ends([3, 10, 10 + block])) == [10, 10 + block]
+    assert list(many_coefficients._block_ends([3, 10, 9 + block])) == [9 + block]
+    assert list(many_coefficients._block_ends([3, 10])) == []
+
+
 @pytest.mark.parametrize("blocks", [[200], [1] * 200, [60, 1, 1, 60, 3, 75], [47, 48, 49, 56]])
 def test_blocks_end_where_y_changes(blocks: list[int]) -> None:
     """Runs of equal y of every length: pairs tied in y must never meet in different blocks."""
@@ -109,6 +125,10 @@ def test_dense_levels_are_levels(pairs: int, number: int, seed: int, whole: bool
     found = dense_levels(given_values)
     for index in range(number):
         assert (found[:, index] == levels(given_values[:, index].astype(float))).all()
+
+
+def test_no_values_have_no_levels() -> None:
+    assert dense_levels(np.zeros((0, 3), dtype=np.int64)).shape == (0, 3)
 
 
 def test_wide_levels_are_made_dense() -> None:
@@ -223,6 +243,7 @@ def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch: pytest.
 
 def test_intervals_that_cannot_be_made_say_so() -> None:
     assert bca_interval(0.5, np.array([0.6, 0.7]), np.array([0.5, 0.4])) is None, "every draw is above"
+    assert bca_interval(0.8, np.array([0.6, 0.7]), np.array([0.5, 0.4])) is None, "every draw is below"
     assert bca_interval(0.65, np.array([0.6, 0.7]), np.array([0.5, 0.5])) is None, "the jackknife is degenerate"
     assert len(jackknife_pairs(np.arange(5.0), np.array([1.0, 3, 2, 5, 4]), "kendall")) == 5
     for r, pairs in ((0.5, 3), (1.0, 30)):

@@ -94,6 +94,7 @@ def test_tasks_with_one_attempt_cannot_be_split() -> None:
     assert found.cells == 1
     assert found.sizes["1"].kill_share.reason == "no task here has two attempts of the baseline to compare"
     assert found.sizes["2"].kill_share.value is not None
+    assert found.sizes["2"].mean_drop.middle == found.pool.mean_drop.middle == (-1, 1), "of the task that is split"
     alone = case_of(CaseTable({"baseline": {"a": [1]}, "m": {"a": [0]}}, {"s": ["a"]})).against_itself
     assert alone.pool.false_kills.reason == "no task has two attempts of the baseline to compare"
     assert alone.sizes["1"].mean_drop.reason == alone.pool.false_kills.reason
@@ -134,6 +135,14 @@ def test_redraws_say_how_stable_the_minimal_set_is() -> None:
     assert 0.5 < found.stability["shaky"] < 0.9, "two of five pass: killed when at most two of five redrawn ones do"
     steady = {name: row for name, row in mutants.items() if name != "shaky"}
     assert case_of(CaseTable({"baseline": base, **steady})).redundancy.redraws == 0
+
+
+def test_kills_that_are_not_decided_are_not_redrawn() -> None:
+    """One threshold for the whole case: with attempts outside this part nobody knows it."""
+    base = {"a": [1] * 5, "b": flaky(4, 5)}
+    outcomes = {"baseline": base, "m": {"a": [0] * 5, "b": flaky(1, 5)}, "n": {"a": [OUTSIDE] * 5, "b": [0] * 5}}
+    found = case_of(CaseTable(outcomes), rule=KillRule("fisher", None, 0.9), part="x").redundancy
+    assert (found.minimal, found.redraws, found.stability) == ((), 0, {"m": 0, "n": 0})
 
 
 def test_controls_and_equivalents_make_nobody_redundant() -> None:

@@ -10,7 +10,17 @@ from pytest_metricbench.analysis.outcomes import case_outcomes, natural_key, pas
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary, Summary
 from pytest_metricbench.definition.experiment import ScorePolicy
-from tests.analysis.results_builder import MISSING, OUTSIDE, UNMEASURED, CaseTable, build
+from tests.analysis.results_builder import (
+    MISSING,
+    NOT_NEEDED,
+    NOT_REACHED,
+    NOT_RECORDED,
+    OUTSIDE,
+    TIMED_OUT,
+    UNMEASURED,
+    CaseTable,
+    build,
+)
 
 
 def of_one_task(row: list[Any], *, policy: ScorePolicy | None = None, others: list[Any] | None = None) -> CaseSummary:
@@ -56,6 +66,16 @@ def test_every_kind_of_attempt_counts_as_what_it_is() -> None:
     assert entries(case, "reward") == [
         ("number", 1), ("number", 0.5), ("number", "NaN"), ("missing", None), ("missing", None),
     ]  # fmt: skip
+
+
+def test_what_an_attempt_counts_as_depends_on_none_before_it() -> None:
+    row = [NOT_REACHED, UNMEASURED, {"reward": "1"}, NOT_NEEDED, NOT_RECORDED, 1, TIMED_OUT, None, 0]
+    for attempts in (row, row[::-1], [*row[3:], *row[:3]]):
+        case = of_tasks({"t": [1] * len(row)}, others={"t": attempts}).cases["c"]
+        counts = case.variants["m"].counts
+        assert (counts.passed, counts.missed, counts.died) == (1, 1, 2)
+        assert (counts.not_reached, counts.not_needed, counts.unmeasured, counts.missing) == (1, 1, 2, 1)
+        assert len(entries(case, "reward", variant="m")) == 4
 
 
 def test_a_died_attempt_has_a_null_entry_for_every_score_of_its_task() -> None:

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from pytest_metricbench.analysis.correlation import pearson
 from pytest_metricbench.analysis.over_cases import adjusted
 from pytest_metricbench.analysis.reliability import stepped_up
-from pytest_metricbench.analysis.size_control import attainable_r, partial_coefficient, size_control, size_model
+from pytest_metricbench.analysis.size_control import (
+    attainable_r,
+    balance,
+    partial_coefficient,
+    size_control,
+    size_model,
+)
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary
 from tests.analysis.goals_lab import GOALS, SUBSETS, TASKS, big_table, outcomes
@@ -67,6 +73,7 @@ def test_r2_is_that_of_least_squares(seed: int) -> None:
     assert found.slope == pytest.approx(solution[2], abs=1e-9)
     assert found.r2_log_size == pytest.approx(pearson(score, np.log(size)) ** 2)
     assert found.gain >= 0
+    assert found.adjusted == pytest.approx(1 - (1 - found.r2_with_coverage) * 19 / 17, abs=1e-12)
 
 
 def test_determined_sides_have_no_partial() -> None:
@@ -98,6 +105,18 @@ def test_lopsided_scores_are_marked() -> None:
     assert found["kill_share"].overall.balance.lopsided
     assert not found["mean_drop"].overall.balance.lopsided, "a mean drop has no side"
     assert found["kill_share"].overall.balance.attainable.reason == "the outcome is not only 0 and 1"
+
+
+def test_without_a_pair_no_side_is_favoured() -> None:
+    found = balance(np.array([]), is_share=True)
+    assert (found.mean, found.lopsided, found.attainable.reason) == (None, False, "there is no pair")
+
+
+def test_even_shares_of_more_than_two_values_are_neither_lopsided_nor_binary() -> None:
+    found = balance(np.array([0.0, 0.5, 1.0]), is_share=True)
+    assert (found.mean, found.lopsided) == (0.5, False)
+    assert found.attainable.reason == "the outcome is not only 0 and 1"
+    assert balance(np.array([1.0, 1.0]), is_share=True).attainable.reason == "the outcome is constant"
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5])
@@ -253,6 +272,18 @@ def test_undefined_cases_are_counted() -> None:
     alone = dict.fromkeys(("x", "y"), tables["none"])
     nothing = summarize(build(alone, permutation=9, bootstrap=9)).over_cases["one"]["kill_share"].kendall
     assert nothing.reason == "none of 2 cases has this coefficient"
+
+
+def test_a_case_outside_this_part_takes_the_mean_with_it() -> None:
+    """The mean of the others would be that of other cases than the whole run's."""
+    tables = many(2)
+    variants = {name: dict(rows) for name, rows in tables["case-1"].outcomes.items()}
+    variants["m0"] = {task: [OUTSIDE] * len(row) for task, row in variants["m0"].items()}
+    tables["case-1"] = replace(tables["case-1"], outcomes=variants)
+    figure = summarize(build(tables, permutation=9, bootstrap=9, part="x")).over_cases["one"]["kill_share"].pearson
+    assert (figure.value, figure.outside) == (None, True)
+    assert (figure.defined, figure.cases) == (1, 2)
+    assert "outside this part" in (figure.reason or "")
 
 
 def test_families_are_all_tests_of_the_run() -> None:

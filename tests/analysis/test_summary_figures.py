@@ -1,11 +1,13 @@
 """What the summary says of kills, mutation scores, coverage, correlations, and of what is not there."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_metricbench.analysis.summarizing import summarize
 from pytest_metricbench.analysis.summary import CaseSummary, Summary
+from pytest_metricbench.analysis.unavailable import briefly, outside_reason, subsets_outside_reason
 from pytest_metricbench.definition.experiment import KillRule
 from tests.analysis.results_builder import MISSING, OUTSIDE, UNMEASURED, CaseTable, build
 
@@ -211,6 +213,16 @@ def test_a_subset_without_coverage_is_dropped_with_its_reason() -> None:
     assert by_size["3"].kendall.reason == "there is no pair; at least 3 are needed"
 
 
+def test_a_subset_that_lacks_both_sides_is_dropped_once() -> None:
+    rows: dict[str, dict[str, list[Any]]] = {"m": {**SOLVED, "a": [UNMEASURED] * 3, "b": BAD}}
+    table = CaseTable(
+        {"baseline": SOLVED, **rows}, SUBSETS, {"sys": {"s1": "no trace", "s2": 0.5, "s3": 0.75, "s4": 1.0}}
+    )
+    case = case_of(table)
+    assert case.subsets["s1"].kill_share.reason == "no cell of a valid mutant is measured here"
+    assert case.correlation["sys"]["kill_share"].overall.dropped == {"no trace": ("s1",)}
+
+
 def test_a_constant_side_makes_the_correlation_unavailable() -> None:
     case = case_of(covered(dict.fromkeys(SUBSETS, 0.5)))
     found = case.correlation["sys"]["mean_drop"].overall
@@ -229,6 +241,17 @@ def test_a_failed_request_keeps_the_run_from_being_complete() -> None:
     ]
     assert not summary.complete
     assert summary.problems == ("c: 2 coverage requests of sys without a result (s2, s4): exit status 3",)
+
+
+def test_a_request_that_nobody_made_says_why() -> None:
+    given = build(covered({"s1": 0.1, "s2": 0.2, "s3": 0.3}))
+    absent = {("c", "sys", "s4"): "the run was stopped before it"}
+    case = summarize(replace(given, coverage_absent=absent)).cases["c"]
+    figure = case.subsets["s4"].coverage["sys"]
+    assert (figure.reason, figure.outside, figure.state) == ("the run was stopped before it", None, "absent")
+    assert [(failure.subset, failure.error) for failure in case.coverage_failures] == [
+        ("s4", "the run was stopped before it")
+    ]
 
 
 def test_sizes_average_over_their_subsets() -> None:
@@ -269,6 +292,39 @@ def test_a_complete_run_has_no_problems() -> None:
     assert summary.complete
     assert summary.problems == ()
     assert summary.warnings == ("two subsets are equal",)
+
+
+# ---------------------------------------------------------------- reasons in words
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("", "no message"),
+        (" \n", "no message"),
+        ("cannot start", "cannot start"),
+        ("cannot start\nno such file", "cannot start"),
+        ("exit status 3; the end of its stderr:\nTraceback\n  KeyError: 'x'\n\n", "exit status 3: KeyError: 'x'"),
+        ("exit status 3; the end of its stderr:\nKeyError: 'x'\nkept in failed-s1-1", "exit status 3: KeyError: 'x'"),
+        ("exit status 3; the end of its stderr:\nkept in failed-s1-1\nKeyError: 'x'", "exit status 3: KeyError: 'x'"),
+        ("exit status 3; the end of its stderr:\nkept in failed-s1-1", "exit status 3"),
+        ("exit status 3; the end of its stderr:", "exit status 3"),
+    ],
+)
+def test_an_error_in_a_line(message: str, said: str) -> None:
+    assert briefly(message) == said
+
+
+def test_one_and_several_are_said_as_people_do() -> None:
+    outside = "outside this part and not in the store"
+    assert [outside_reason(needed, 2) for needed in (0, 1, 2)] == [
+        f"0 of 2 attempts are {outside}", f"1 of 2 attempts is {outside}", f"2 of 2 attempts are {outside}",
+    ]  # fmt: skip
+    assert [subsets_outside_reason(needed, 2) for needed in (0, 1, 2)] == [
+        f"0 of 2 subsets need attempts that are {outside}",
+        f"1 of 2 subsets needs attempts that are {outside}",
+        f"2 of 2 subsets need attempts that are {outside}",
+    ]
 
 
 # ---------------------------------------------------------------- a part of an experiment
@@ -331,6 +387,19 @@ def test_one_threshold_for_the_case_needs_the_whole_case() -> None:
     assert case.detection.threshold.outside
     assert case.kills["m1"]["a"] == "missing"
     assert case.mutants.outside == ("m1", "m2")
+
+
+@pytest.mark.parametrize(("rule", "known"), [(KillRule("fisher", 0.2), True), (KillRule("fisher", None, 0.9), False)])
+def test_an_outside_equivalent_mutant_takes_away_what_rests_on_the_threshold(rule: KillRule, known: bool) -> None:
+    """It is in no share, but q makes one threshold of all cells of the case."""
+    outcomes: dict[str, dict[str, list[Any]]] = {
+        "baseline": SOLVED,
+        "m": {**SOLVED, "a": BAD},
+        "same": {**SOLVED, "b": [OUTSIDE] * 3},
+    }
+    share = part_of(CaseTable(outcomes, equivalent={"same": "only slower"}), rule=rule).cases["c"].pool.kill_share
+    for figure in (share, share.over_detected, share.over_minimal):
+        assert (figure.value, figure.outside) == ((1.0, None) if known else (None, True))
 
 
 def test_an_outside_control_takes_away_only_false_kills() -> None:

@@ -159,6 +159,26 @@ def test_a_mutant_that_is_not_measured_now_may_survive() -> None:
     assert result.reason == "killed in the earlier run and not measured now: m"
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "groups"),
+    [
+        (BASE, {**BASE, "c": [OUTSIDE] * 5}, ("undetected", "outside")),
+        (BASE, {task: [UNMEASURED] * 5 for task in BASE}, ("undetected", "unmeasured")),
+        (DEAD, {task: [None] * 5 for task in BASE}, ("detected", "invalid")),
+        ({**BASE, "c": [OUTSIDE] * 5}, DEAD, ("outside", "detected")),
+        ({task: [None] * 5 for task in BASE}, BASE, ("invalid", "undetected")),
+    ],
+)
+def test_a_mutant_that_was_not_killed_or_counts_no_more_is_no_new_survivor(
+    then: dict[str, list[Any]], now: dict[str, list[Any]], groups: tuple[str, str]
+) -> None:
+    summary = with_gates(["no new survivors"], table({"m": then, "n": DEAD}), table({"m": now, "n": DEAD}))
+    assert summary.comparison is not None
+    (change,) = summary.comparison.cases["c"].other_groups
+    assert (change.then, change.now) == groups
+    assert (summary.gates[0].value, summary.gates[0].holds, summary.gates[0].reason) == (0, True, None)
+
+
 def test_a_part_leaves_the_gate_open() -> None:
     part = table({"m": {**BASE, "c": [OUTSIDE] * 5}})
     now = checked("no new survivors", table({"m": DEAD}), part)

@@ -21,7 +21,8 @@ from pytest_metricbench.analysis.detection import Tallies, flip_kills
 from pytest_metricbench.analysis.pass_at_k import pass_at_k, pass_hat_k
 from pytest_metricbench.analysis.redraws import Judge
 from pytest_metricbench.definition.experiment import KillRule
-from tests.comparing.comparing_lab import case, comparison, table
+from tests.analysis.results_builder import OUTSIDE
+from tests.comparing.comparing_lab import BASE, case, comparison, table
 
 CASES = json.loads((Path(__file__).parents[1] / "analysis" / "statistics_cases.json").read_text())
 
@@ -48,6 +49,11 @@ def test_the_clustered_standard_error_of_the_known_case() -> None:
 def test_one_cluster_has_no_standard_error() -> None:
     assert clustered_se([0.0, 1.0], ["a", "a"]) is None
     assert clustered_se([0.0], ["a"]) is None
+
+
+def test_every_difference_needs_its_cluster() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        clustered_se([0.0, 1.0, 0.5], ["a", "b"])
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=3, max_size=12))
@@ -97,6 +103,13 @@ def test_over_several_cases_a_case_is_a_cluster() -> None:
     assert (over.value, over.tasks, over.clusters, over.se) == pytest.approx((-0.5, 4, 2, 0.5))
     assert over.interval == (-1.0, 1.0), "Student's t with one degree of freedom is wide"
     assert comparison(table(), table()).over_cases == {}
+
+
+def test_a_case_of_which_attempts_are_outside_leaves_the_change_over_cases_open() -> None:
+    part = table(base={**BASE, "a": [1, OUTSIDE, 1, 1, 1]})
+    over = comparison({"x": table(), "y": table()}, {"x": table(), "y": part}).over_cases["1"]
+    assert (over.value, over.outside) == (None, True)
+    assert over.reason == "y: this run: 1 of 15 attempts is outside this part and not in the store"
 
 
 # ---------------------------------------------------------------- verdicts

@@ -54,6 +54,9 @@ EXPERIMENT = [
     ("attempts: 1000000\n", 7, 11, "attempts", "at most 10000"),
     ("attempts: 0xFFFFFFFFFFFFFFFFFFFFF\n", 7, 11, "attempts", "at most 10000"),
     ("retries: -1\n", 7, 10, "retries", "at least 0"),
+    ("retries: 101\n", 7, 10, "retries", "at most 100"),
+    ("controls: -1\n", 7, 11, "controls", "is the number -1; at least 0"),
+    ("seed: 18446744073709551616\n", 7, 7, "seed", "below 18446744073709551616"),
     ("controls: yes\n", 7, 11, "controls", "is the boolean true"),
     ("controls: 1000000000\n", 7, 11, "controls", "at most 100"),
     ("seed: 1\nseed: 2\n", 8, 1, "seed", "stands twice, first in line 7"),
@@ -235,6 +238,49 @@ def test_a_case_in_a_file_of_its_own(folder: Folder, text: str, line: int, colum
 def test_the_runner(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
     rest = CASE.partition("runner: {kind: plain}\n")
     check(folder.problems(f"{rest[0]}runner: {text}\n{rest[2]}"), line, column, key, said)
+
+
+SEVERAL = [
+    # one wrong thing does not hide the next: (text behind HEAD, where each problem is told)
+    ("cases: [7, {id: b, wrong: 1, tasks: [{id: t}]}]\n", ["cases[0]", "cases[1].wrong"]),
+    (
+        "cases: [{id: a, tasks: [{id: t}]}]\ncoverage: [tools, {id: x, kind: fkae}]\n",
+        ["coverage[0]", "coverage[1].kind"],
+    ),
+    (
+        "cases: [{id: a, tasks: [{id: t}], subsets: {sizes: [x, 3], per_size: 1}}]\n",
+        ["cases[0].subsets.sizes[0]", "cases[0].subsets.sizes[1]"],
+    ),
+    (
+        "cases: [{id: a, tasks: [{id: t}], subsets: [{id: s, tasks: [1, u, v]}]}]\n",
+        [f"cases[0].subsets[0].tasks[{position}]" for position in range(3)],
+    ),
+    (
+        "cases: [{id: a, tasks: [{id: t}], mutants: [{}, {id: m}, {id: m}]}]\n",
+        ["cases[0].mutants[0].id", "cases[0].mutants[2].id"],
+    ),
+    ("cases: [{id: a, tasks: [{id: t}]}]\ngates: [1, x > 1, y > 1]\n", ["gates[0]", "gates[1]", "gates[2]"]),
+]
+
+
+@pytest.mark.parametrize(("text", "keys"), SEVERAL)
+def test_the_first_of_several_problems_hides_no_other(folder: Folder, text: str, keys: list[str]) -> None:
+    assert [problem.key for problem in folder.problems(HEAD + text)] == keys
+
+
+EXECUTORS = [
+    ("executor: 3\n", 7, 11, "executor", "is the number 3"),
+    ("executor: ''\n", 7, 11, "executor", "is empty"),
+    ("executor: thread:4\n", 7, 11, "executor", "did you mean 'threads'?"),
+    ("executor: {workers: 4}\n", 7, 11, "executor.kind", "it says which executor this is; the kinds are"),
+    ("executor: {kind: theads}\n", 7, 18, "executor.kind", "did you mean 'threads'?"),
+    ("executor: {kind: threads, wrkers: 2}\n", 7, 27, "executor.wrkers", "did you mean 'workers'?"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "column", "key", "said"), EXECUTORS)
+def test_the_executor(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
+    check(folder.problems(CASE + text), line, column, key, said)
 
 
 @pytest.mark.parametrize("key", ["name", "runner", "cases"])

@@ -16,6 +16,7 @@ from pytest_metricbench.contracts import AttemptRequest, Outcome
 from pytest_metricbench.definition import models
 from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import ABSENT, Fingerprints, attempt_seed
+from pytest_metricbench.digests import digest_file
 from tests.definition.definition_lab import Folder
 
 TEXT = """\
@@ -341,6 +342,23 @@ def test_a_file_is_read_once(shop: Folder, monkeypatch: pytest.MonkeyPatch) -> N
             prints.attempt(case, variant, task)
         prints.summary()
     assert sorted(os.path.relpath(path, shop.path) for path in read) == sorted(FILES)
+
+
+def test_what_was_read_is_told_by_place_and_by_name(shop: Folder) -> None:
+    experiment = shop.load()
+    prints = Fingerprints(experiment)
+    assert prints.contents == {}
+    prints.summary()
+    assert prints.contents == {shop.path / name: digest_file(shop.path / name) for name in FILES}
+    assert prints.files["case:one:policy.md"] == digest_file(shop.path / "policy.md")
+    assert sorted(prints.files.values()) == sorted(prints.contents.values())
+
+
+def test_what_is_remembered_is_no_part_of_how_digests_look(shop: Folder) -> None:
+    prints = Fingerprints(shop.load())
+    prints.summary()
+    assert "policy.md" in repr(prints)
+    assert not any(f"{name}=" in repr(prints) for name in ("_contents", "_attempts", "_parts"))
 
 
 def test_a_file_that_vanished_is_an_error(shop: Folder) -> None:

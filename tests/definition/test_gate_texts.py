@@ -1,5 +1,6 @@
 import re
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,6 +86,80 @@ def test_gates(text: str, expected: tuple[Any, ...]) -> None:
 def test_no_gates(text: str, said: str) -> None:
     with pytest.raises(GateError, match=re.escape(said)):
         check_gate(text, SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("baseline pass@1 drop <= 0.05", Gate("", None, "baseline", "pass@k", 1, "<=", 0.05, drop=True)),
+        ("refunds mutation_score drop < 0", Gate("", "refunds", None, "mutation_score", None, "<", 0.0, drop=True)),
+        ("tools coverage drop == 0", Gate("", None, "tools", "coverage", None, "==", 0.0, drop=True)),
+        (
+            "significant refunds skips pass@3 drop <= 0",
+            Gate("", "refunds", "skips", "pass@k", 3, "<=", 0.0, drop=True, significant=True),
+        ),
+        ("significant pass@1 drop >= 0", Gate("", None, None, "pass@k", 1, ">=", 0.0, drop=True, significant=True)),
+        ("significant pass^1 drop > 0", Gate("", None, None, "pass^k", 1, ">", 0.0, drop=True, significant=True)),
+        ("refunds no new survivors", Gate("", "refunds", None, "new_survivors", None, "<=", 0.0)),
+        (
+            " orders  no significant\tnew survivors ",
+            Gate("", "orders", None, "new_survivors", None, "<=", 0.0, significant=True),
+        ),
+    ],
+)
+def test_gates_against_an_earlier_run(text: str, expected: Gate) -> None:
+    assert check_gate(text, SCOPE) == replace(expected, text=text)
+
+
+def test_no_new_survivors_of_any_case() -> None:
+    scope = replace(SCOPE, cases={name: case for name, case in SCOPE.cases.items() if name != "plain"})
+    text = "no new survivors"
+    assert check_gate(text, scope) == Gate(text, None, None, "new_survivors", None, "<=", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("drop <= 0", "names no figure; write baseline pass@1 drop <= 0"),
+        ("significant drop <= 0", "names no figure; write baseline pass@1 drop <= 0"),
+        ("baseline pass@1 dorp <= 0", "'dorp' is no figure; did you mean 'drop'?"),
+        ("significant pass@1 drop == 0", "a significant drop cannot be compared by =="),
+        ("significant pass@1 drop != 0", "a significant drop cannot be compared by !="),
+        ("significant tools coverage drop <= 0", "the drop of coverage has no interval, so none can be significant"),
+        ("significant kendall drop <= 0", "the drop of kendall has no interval, so none can be significant"),
+        ("significant pass@1 >= 1", "only a drop can be significant; write significant pass@1 drop <= 0"),
+        (
+            "significant refunds pass@2 > 0",
+            "only a drop can be significant; write significant refunds pass@2 drop <= 0",
+        ),
+        ("significant mean_drop >= 1", "only a drop can be significant; write significant mean_drop drop <= 0"),
+        ("new survivors", "'new survivors' is no gate; write no new survivors"),
+        ("no new survivor", "'no new survivor' is no gate"),
+        ("significant no new survivors", "is no gate; write no new survivors or no significant new survivors"),
+        ("refunds skips no new survivors", "is no gate"),
+        ("no new survivors >= 0", "is no gate"),
+        ("refund no new survivors", "there is no case, variant or coverage system 'refund'"),
+        ("skips no new survivors", "'skips' is a variant and has no new_survivors"),
+        ("plain no new survivors", "the case plain has no mutants that count, so it has no new_survivors"),
+        ("pass >= 1", "pass names no k; write pass@1"),
+        ("pass^k >= 1", "pass^k names no k; write pass^1"),
+        ("pass@1000000000 >= 1", "'1000000000' is no k of pass@k; a whole number from 1 on"),
+        ("pass@01 >= 1", "'01' is no k of pass@k"),
+        ("refunds tool spearman > 0", "there is no coverage system of that id; did you mean 'tools'?"),
+        ("coverage > 1 %", "'1 %' is no number; write 0.01"),
+        ("coverage > 0x1", "'0x1' is no number; a number such as 0.9 is expected"),
+    ],
+)
+def test_no_gates_against_an_earlier_run_and_other_slips(text: str, said: str) -> None:
+    with pytest.raises(GateError, match=re.escape(said)):
+        check_gate(text, SCOPE)
+
+
+def test_an_id_that_is_a_word_of_gates() -> None:
+    named = replace(SCOPE, systems=frozenset({"significant"}))
+    with pytest.raises(GateError, match="'significant' is an id and a word of gates"):
+        check_gate("significant pass@1 drop <= 0", named)
+    assert check_gate("significant coverage >= 0", named).subject == "significant"
 
 
 CLASH = Scope(

@@ -44,7 +44,7 @@ def test_the_name_of_the_lock(tmp_path: Path) -> None:
 def test_a_missing_lock_is_said_and_not_written(drawn: Folder) -> None:
     experiment = drawn.load()
     assert present(experiment.lock).missing
-    assert present(experiment.lock).path == drawn.path / "present(experiment.lock).yml"
+    assert present(experiment.lock).path == drawn.path / "experiment.lock.yml"
     assert not present(experiment.lock).path.exists()
     assert [len(case.subsets) for case in experiment.cases] == [8, 2]
 
@@ -169,6 +169,12 @@ def test_problems_of_experiment_and_lock_together(drawn: Folder, base: str) -> N
     assert [problem.key for problem in problems] == ["cases[0].subsets", "gates[0]"]
 
 
+def test_where_a_case_is_wrong_nothing_is_said_of_what_was_not_asked_for(drawn: Folder, base: str) -> None:
+    locked(drawn)
+    (problem,) = drawn.problems((base + DRAWN).replace("{id: t1}", "{id: t1, wrong: 1}"))
+    assert problem.key == "cases[0].tasks[0].wrong"
+
+
 def test_a_lock_is_written_whole_or_not_at_all(drawn: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     path = locked(drawn)
     before = path.read_text()
@@ -199,6 +205,33 @@ def test_every_value_is_read_back(value: Any) -> None:
     read = yaml.safe_load(f"x: {lock_module._flow(value)}")["x"]
     assert read == value
     assert type(read) is type(value)
+
+
+LINES = st.lists(st.sampled_from(["a", " b", "  c ", "# d", "e: f", "- g", "", "'", '"h"', "---", "..."]), max_size=5)
+
+
+@given(LINES, st.booleans())
+def test_every_text_of_several_lines_is_read_back(lines: list[str], ends: bool) -> None:
+    text = "\n".join(lines) + ("\n" if ends else "")
+    entry = {"id": "m", "params": {"patch": text, "more": {"deep": text}}, "tags": ["x"]}
+    assert yaml.safe_load("\n".join(["      - 1", *lock_module._listed(entry)])) == [1, entry]
+
+
+def test_texts_of_several_lines_stand_as_such() -> None:
+    entry = {"id": "m", "params": {"patch": "--- a\n+++ b\n", "open": "x\ny", "more": "x\n\n"}}
+    assert lock_module._listed(entry) == [
+        "      - id: m",
+        "        params:",
+        "          patch: |",
+        "            --- a",
+        "            +++ b",
+        "          open: |-",
+        "            x",
+        "            y",
+        "          more: |+",
+        "            x",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Tasks, mutants and whole cases that come from elsewhere: through the lock, joined with what is listed."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +16,7 @@ from pytest_metricbench.definition.loading import load_experiment
 from pytest_metricbench.definition.lock import write_lock
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.digests import digest_value
+from pytest_metricbench.generating.base import Context, Generator, Makers, Proposal
 from pytest_metricbench.sources import CaseSource, Source, SourceError
 
 BEGIN = "metricbench: 1\nname: shop\nrunner: {kind: shelf}\n"
@@ -176,6 +179,14 @@ def test_the_lock_holds_all_expansions_and_is_used(desk: Desk) -> None:
     assert after.lock.text == text
 
 
+def test_a_key_that_is_written_as_its_default_is_the_default(desk: Desk) -> None:
+    write_lock(desk.load(SHELF).lock)
+    assert desk.load(SHELF.replace("{shelf: set}", "{shelf: set, suffix: .txt}")).lock.missing is False
+    (desk.path / "set" / "a.md").write_text("a")
+    (problem,) = desk.said(SHELF.replace("{shelf: set}", "{shelf: set, suffix: .md}"))
+    assert 'disagrees: suffix was null and is ".md", the listing changed; renew it' in problem
+
+
 def test_a_new_file_makes_the_lock_disagree(desk: Desk) -> None:
     write_lock(desk.load(SHELF).lock)
     (desk.path / "set" / "c.txt").write_text("c")
@@ -327,6 +338,185 @@ def test_missing_files_of_params(desk: Desk) -> None:
     ]
 
 
+def test_recorded_files_stand_for_those_that_a_runner_no_longer_finds(desk: Desk) -> None:
+    class Looking(ShelfRunner):
+        def task_files(self, params: Any, folder: Path) -> dict[str, Path]:
+            if not (folder / params["path"]).exists():
+                raise SourceError(f"{params['path']} is gone")
+            return super().task_files(params, folder)
+
+    (desk.path / "experiment.yml").write_text(SHELF)
+    experiment = load_experiment(desk.path / "experiment.yml", runners={"shelf": Looking}, systems={})
+    case = experiment.cases[0]
+
+    def digests(**known: Any) -> list[str]:
+        prints = Fingerprints(experiment, **known)
+        return [prints.attempt(case, case.baseline, task) for task in case.tasks]
+
+    recorded = Fingerprints(experiment)
+    recorded.summary()
+    before = digests()
+    more = {**recorded.files, "task:c:a:set/older.txt": "sha256:0"}
+    assert digests(known=more) == before, "a file that is there counts, and no other"
+    for path in (desk.path / "set").iterdir():
+        path.unlink()
+    assert digests(known=recorded.files) == before
+    assert digests(known=more) != before
+    with pytest.raises(OSError, match=r"set/a\.txt is gone"):
+        digests()
+
+
+# ---------------------------------------------------------------- code of others
+
+
+def test_what_a_source_refuses_while_it_expands_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def expand(self: Letters, folder: Path) -> list[dict[str, Any]]:
+        raise SourceError("the letters are worn out", "buy new ones")
+
+    monkeypatch.setattr(Letters, "expand", expand)
+    assert desk.said(SHELF) == [
+        "experiment.yml:7:14: cases[0].mutants: the letters are worn out; buy new ones",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "where"),
+    [
+        ("case_source", "5:5: cases[0]"),
+        ("task_files", "6:12: cases[0].tasks"),
+        ("inherit", "7:15: cases[0].mutants[0]"),
+        ("variant_files", "7:15: cases[0].mutants[0]"),
+    ],
+)
+def test_a_runner_that_fails_while_it_is_asked_is_told(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, method: str, where: str
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise TypeError("oh no")
+
+    monkeypatch.setattr(ShelfRunner, method, fail)
+    said = desk.said(SHELF.replace("{letters: xy}", "[{id: x}]"))
+    assert said
+    assert all(
+        "ShelfRunner of" in problem and problem.endswith("cannot check this: TypeError: oh no") for problem in said
+    )
+    assert method == "task_files" or any(problem.startswith(f"experiment.yml:{where}: ") for problem in said)
+
+
+def test_warnings_of_a_runner_are_told_with_the_variant(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(self: ShelfRunner, params: Any, folder: Path) -> tuple[str, ...]:
+        return ("nothing is dropped",) if "drop" not in params else ()
+
+    monkeypatch.setattr(ShelfRunner, "variant_warnings", warn)
+    text = SHELF.replace("{letters: xy}", "[{id: x}, {id: y, params: {drop: y}}]")
+    assert desk.load(text).warnings == (
+        "experiment.yml:5: c::baseline: nothing is dropped",
+        "experiment.yml:7: c::x: nothing is dropped",
+    )
+    assert desk.load(text, cached_only=True).warnings == ()
+
+    def fail(*_: Any) -> Any:
+        raise TypeError("oh no")
+
+    monkeypatch.setattr(ShelfRunner, "variant_warnings", fail)
+    warnings = desk.load(text).warnings
+    assert len(warnings) == 3
+    assert warnings[1].startswith("experiment.yml:7: c::x: the runner 'shelf'")
+    assert warnings[1].endswith("cannot check this: TypeError: oh no")
+
+
+class Drops(Generator):
+    """A mutant for each letter of a file, as params or as a diff."""
+
+    origin: ClassVar[str] = "drops"
+    letters: str = "xy"
+
+    def generate(self, context: Context) -> Iterator[Proposal]:
+        for letter in self.letters:
+            text = (context.folder / "prompt.md").read_text().replace(letter, "")
+            yield Proposal("drop", letter, f"Without {letter}.", files={"prompt.md": text})
+
+    def input_files(self, context: Context) -> dict[str, Path]:
+        return {"prompt.md": context.folder / "prompt.md"}
+
+
+DROPS = SHELF.replace("{letters: xy}", "{generate: {from: drops}}")
+MAKERS = Makers({"drops": Drops})
+
+
+@pytest.fixture
+def drops(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A folder in which mutants are generated from a text, by a runner that takes whole files."""
+    (desk.path / "prompt.md").write_text("x\ny\nz\n")
+    monkeypatch.setattr(ShelfRunner, "variant_params", None)
+    return desk
+
+
+def test_generated_mutants_are_those_of_the_lock(drops: Desk) -> None:
+    experiment = drops.load(DROPS, makers=MAKERS)
+    case = experiment.cases[0]
+    assert [mutant.id for mutant in case.mutants] == ["drop-x", "drop-y"]
+    assert [mutant.params["files"] for mutant in case.mutants] == [{"prompt.md": "\ny\nz\n"}, {"prompt.md": "x\n\nz\n"}]
+    assert [file.name for file in case.inputs] == ["prompt.md"], "what mutants change defines the system"
+    write_lock(experiment.lock)
+    assert drops.load(makers=MAKERS).cases == experiment.cases
+
+
+@pytest.mark.parametrize(
+    ("generate", "said"),
+    [
+        ("[]", "cases[0].mutants.generate: is empty; name a generator, or leave the key out"),
+        ("drops", "cases[0].mutants.generate: is the text 'drops'; a mapping with from is expected, or a list of such"),
+        ("{}", "cases[0].mutants.generate.from: is missing; it says which generator this is; the generators are drops"),
+        ("{from: 3}", "cases[0].mutants.generate.from: is the number 3; a text is expected; the generators are drops"),
+        ("{from: drosp}", "cases[0].mutants.generate.from: there is no generator 'drosp'; did you mean 'drops'?"),
+        (
+            "[{from: drops, leters: x}]",
+            "cases[0].mutants.generate[0].leters: is an unknown key; did you mean 'letters'?",
+        ),
+    ],
+)
+def test_generators_that_cannot_be_asked(drops: Desk, generate: str, said: str) -> None:
+    (problem,) = drops.said(DROPS.replace("{from: drops}", generate), makers=MAKERS)
+    assert said in problem
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("diff: |", "params: {}\n        diff: |"), ("diff: |", "diff: 5\n        old: |")]
+)
+def test_a_diff_of_the_lock_stands_alone(drops: Desk, old: str, new: str) -> None:
+    state = drops.load(DROPS, makers=MAKERS).lock
+    write_lock(state)
+    assert old in state.text
+    state.path.write_text(state.text.replace(old, new, 1))
+    assert any(
+        "a diff is a text, and stands in place of params; renew it with --metricbench-lock" in problem
+        for problem in drops.said(makers=MAKERS)
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("bound", "Drops of .* cannot check this: TypeError: oh no"),
+        (
+            "input_files",
+            "Drops of .* cannot check this: TypeError: oh no|Generation.* cannot check this: TypeError: oh no",
+        ),
+        ("lock_state", "Drops of .* cannot say what it depends on: TypeError: oh no"),
+    ],
+)
+def test_a_generator_that_fails_while_it_is_asked_is_told(
+    drops: Desk, monkeypatch: pytest.MonkeyPatch, method: str, said: str
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise TypeError("oh no")
+
+    monkeypatch.setattr(Drops, method, fail)
+    (problem,) = drops.said(DROPS, makers=MAKERS)
+    assert re.search(said, problem)
+
+
 # ---------------------------------------------------------------- whole cases
 
 DIARY = "metricbench: 1\nname: shop\nrunner: {kind: diary}\ncases:\n  - id: c\n"
@@ -375,6 +565,14 @@ def test_unknown_listed_entries_of_a_recorded_case(desk: Desk) -> None:
     assert desk.said(text)[0] == (
         "experiment.yml:6:20: cases[0].mutants[0].id: nothing is recorded of the mutant 'k'; there are m, n"
     )
+
+
+def test_an_unknown_listed_task_of_a_recorded_case(desk: Desk) -> None:
+    assert desk.said(DIARY + "    tasks: [{id: t3}]\n    mutants: [{id: k}]\n") == [
+        "experiment.yml:6:18: cases[0].tasks[0].id: nothing is recorded of the task 't3'; "
+        "did you mean 't1'? there are t1, t2",
+        "experiment.yml:7:20: cases[0].mutants[0].id: nothing is recorded of the mutant 'k'; there are m, n",
+    ]
 
 
 def test_a_subset_of_a_recorded_case_names_a_task_that_is_not_there(desk: Desk) -> None:

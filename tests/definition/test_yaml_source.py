@@ -30,6 +30,8 @@ def test_values_and_positions(path: Path) -> None:
     assert document.position(("b", 1, "d")) == (4, 18)
     assert document.position(("b", 1, "d"), at_key=True) == (4, 15)
     assert document.position(("b", 1, "nowhere", 3)) == (4, 5)
+    assert document.position(("b", "nowhere", 0)) == document.position(("b",)) == (3, 3)
+    assert document.position(("nowhere",)) == document.position(("nowhere",), at_key=True) == (1, 1)
     assert document.written(("a",)) == "1"
     assert document.written(("q",)) is None
 
@@ -45,6 +47,44 @@ def test_anchors_aliases_and_merges(path: Path) -> None:
     assert document.position(("more", "y")) == (3, 19)
     document.value["same"]["x"] = 7
     assert document.value["base"]["x"] == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        *((word, True) for word in ("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON")),
+        *((word, False) for word in ("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF")),
+        *((word, None) for word in ("null", "Null", "NULL", "~", "")),
+        *((word, word) for word in ("y", "n", "none", "None", "nan", "inf", "1e3", "0o7", "1.2.3", "tRue")),
+        ("0", 0),
+        ("-12", -12),
+        ("+1_000", 1000),
+        ("0x1F", 31),
+        ("0b11", 3),
+        ("0.0", 0.0),
+        ("-1_0.5", -10.5),
+        ("1.5e+3", 1500.0),
+        (".5", 0.5),
+    ],
+)
+def test_words_without_quotes(path: Path, written: str, value: Any) -> None:
+    document, found = read(path, f"a: {written}\n")
+    assert not found
+    assert document.value == {"a": value}
+    assert type(document.value["a"]) is type(value)
+
+
+def test_an_empty_file_has_a_place(path: Path) -> None:
+    document, found = read(path, "# nothing\n")
+    assert not found
+    assert document.value is None
+    assert document.position(()) == document.position(("a",)) == (1, 1)
+
+
+def test_the_first_wrong_key_of_a_mapping_hides_no_other(path: Path) -> None:
+    document, found = read(path, "a: {1: x, b: 2, b: 3, [c]: 4, d: 2024-01-01}\n")
+    assert document.value == {"a": {"b": 2, "d": "2024-01-01"}}
+    assert [(problem.column, problem.key) for problem in found] == [(5, "a"), (17, "a.b"), (23, "a"), (34, "a.d")]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-8"])
@@ -93,6 +133,13 @@ def test_values_that_are_told(path: Path, text: str, line: int, column: int, key
         ("a: b: c\n", 1, "mapping values are not allowed"),
         ("\tx: 1\n", 1, "is no YAML"),
         ("a: *nowhere\n", 1, "undefined alias"),
+        ("a: 1\nb: 2\nc: *nowhere\n", 3, "undefined alias"),
+        (
+            "a: 1\nb: 'x\n",
+            3,
+            "is no YAML: found unexpected end of stream (while scanning a quoted scalar, which begins at line 2)",
+        ),
+        ("a: " + "{<<: " * 990 + "{x: 1}" + "}" * 990, 1, "is nested too deeply"),
         (b"a: 1\nb: \xff\n", 2, "save the file as UTF-8"),
         ("a: \x01\n", 1, "is no YAML"),
         ("a: 1\n---\nb: 2\n", 2, "a second YAML document"),

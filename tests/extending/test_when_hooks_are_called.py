@@ -78,7 +78,11 @@ def calls(folder: pytest.Pytester) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "processes"), [([], ["controller"]), (["-n2"], ["controller", "gw0", "gw1"])], ids=["alone", "n2"]
+    ("arguments", "processes"),
+    [
+        pytest.param([], ["controller"], id="alone"),
+        pytest.param(["-n2"], ["controller", "gw0", "gw1"], id="n2", marks=pytest.mark.slow),
+    ],
 )
 def test_each_hook_is_called_once_a_file_in_every_process_and_systems_measure_on_the_controller(
     folder: pytest.Pytester, calls: Path, arguments: list[str], processes: list[str]

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_metricbench.suite.alike import Swap, UnfitError, swaps
 from pytest_metricbench.suite.bytecode import typed
+from pytest_metricbench.suite.calls import Calls
 from pytest_metricbench.suite.inplace import Imported
 from pytest_metricbench.suite.overlay import Overlay
 
@@ -135,9 +136,11 @@ def test_code_that_was_compiled_in_another_way_is_refused() -> None:
 WATCHED: Final = """
 import sys, threading
 from pytest_metricbench.suite.calls import Calls
-calls = Calls()
-calls.start()
 def ran(): pass
+calls = Calls()
+calls.heed_threads()
+{}
+calls.start()
 ran()
 {}
 print(calls.stop(), id(ran.__code__) in calls.seen)
@@ -158,5 +161,29 @@ print(calls.stop(), id(ran.__code__) in calls.seen)
 )
 def test_it_is_told_whether_anything_can_have_run_unseen(meanwhile: str, is_whole: bool) -> None:
     """In a process of its own: this one may have threads."""
-    made = subprocess.run([sys.executable, "-c", WATCHED.format(meanwhile)], capture_output=True, text=True, check=True)
+    made = subprocess.run(
+        [sys.executable, "-c", WATCHED.format("", meanwhile)], capture_output=True, text=True, check=True
+    )
     assert made.stdout.split() == [str(is_whole), "True"]
+
+
+@pytest.mark.parametrize(
+    ("before", "is_whole"),
+    [
+        ("thread = threading.Thread(target=ran); thread.start(); thread.join()", True),
+        ("threading.Thread(target=threading.Event().wait, daemon=True).start()", False),
+        ("import _thread; _thread.start_new_thread(ran, ())", False),
+    ],
+)
+def test_a_thread_that_is_there_before_the_start_may_run_unseen(before: str, is_whole: bool) -> None:
+    made = subprocess.run(
+        [sys.executable, "-c", WATCHED.format(before, "")], capture_output=True, text=True, check=True
+    )
+    assert made.stdout.split() == [str(is_whole), "True"]
+
+
+def test_what_was_never_started_has_seen_nothing() -> None:
+    calls = Calls()
+    calls.heed_threads()
+    assert calls.stop()
+    assert calls.seen == {}

@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from pytest_metricbench.coverage.audit.document import Audit, read_audit
 from pytest_metricbench.definition.problems import ProblemList
+from pytest_metricbench.messages import counted
 from pytest_metricbench.named_files import NamedFile
 
 _MAGIC: Final = frozenset("*?[")
@@ -49,7 +50,7 @@ def _checked_audit(named: NamedFile, info: ValidationInfo) -> AuditFile:
             "{first}{more}",
             {
                 "first": str(problems.found[0]),
-                "more": f" (and {more} more problem{'s' if more > 1 else ''} in that file)" if more else "",
+                "more": f" (and {counted(more, 'more problem')} in that file)" if more else "",
             },
         )
     return AuditFile(named.written, named.path, audit)

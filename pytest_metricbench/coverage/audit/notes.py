@@ -77,9 +77,7 @@ def near_misses(audit: Audit, traces: Iterable[tuple[str, str, Trace]]) -> list[
         for called in sorted(trace.tools_called - declared):
             meant = alike.get(_folded(called))
             if meant is not None:
-                notes.append(
-                    f"task {task}, attempt {run}: calls {called!r}, which is not {meant!r} of {audit.name}"
-                )
+                notes.append(f"task {task}, attempt {run}: calls {called!r}, which is not {meant!r} of {audit.name}")
     return notes
 
 

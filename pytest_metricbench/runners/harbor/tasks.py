@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_metricbench.definition.ids import derive_id, tag_problem
+from pytest_metricbench.definition.problems import first_names
 from pytest_metricbench.digests import digest_value
 from pytest_metricbench.plain_files import open_regular, strays
 from pytest_metricbench.sources import Source, SourceError
@@ -134,8 +135,7 @@ def _refuse_unwritable(written: str) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [*names[:8], *([f"{len(names) - 8} more"] if len(names) > 8 else [])]
-    return f"there are {', '.join(shown)}" if names else "it has no folders"
+    return f"there are {first_names(names)}" if names else "it has no folders"
 
 
 # ---------------------------------------------------------------- one task
