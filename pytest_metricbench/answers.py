@@ -18,6 +18,8 @@ RESPONSE_LIMIT: Final = 1 << 20
 """Bytes that a response may have."""
 LARGEST_INT: Final = 10**308
 """The largest whole number that a score may be: floats end there."""
+MESSAGE_LIMIT: Final = 2000
+"""Characters of a message that are kept."""
 _PLAIN: Final = (bool, int, float, str, type(None))
 GOALS_LIMIT: Final = 64 << 20
 """Bytes that ``goals.json`` may have: it lists every line or tool that a task covers."""
@@ -76,6 +78,24 @@ def plain_text(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def kept_message(message: object) -> str:
+    """A message of somebody else's as it is kept: plain, of a long one the beginning and how much more there is.
+
+    Empty for what is no text.
+    """
+    text = plain_text(message) if isinstance(message, str) else ""
+    left = len(text) - MESSAGE_LIMIT
+    return text if left <= 0 else f"{text[:MESSAGE_LIMIT]} [... {left} more characters]"
+
+
+def said_by(error: BaseException) -> str:
+    """What an exception of somebody else's says, as :func:`kept_message` keeps it; empty where it cannot say it."""
+    try:
+        return kept_message(str(error))
+    except Exception:  # its ``__str__`` is somebody else's too
+        return ""
 
 
 def read_scores(path: Path) -> dict[str, ScoreValue]:

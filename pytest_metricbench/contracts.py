@@ -44,6 +44,7 @@ REQUEST_FILE: Final = "request.json"
 RESPONSE_FILE: Final = "response.json"
 OUTPUT_FILE: Final = "output.json"
 GOALS_FILE: Final = "goals.json"
+EVIDENCE_FOLDER: Final = "evidence"
 LOG_SUFFIXES: Final = (".stdout", ".stderr")
 RESERVED_FILES: Final = frozenset(
     {REQUEST_FILE, RESPONSE_FILE, OUTPUT_FILE}
@@ -327,7 +328,7 @@ class EvidenceFile:
 
     def below_evidence(self, task: str) -> str:
         """Where a request's workspace holds its copy."""
-        return f"evidence/{task}/{self.trial_id}/{self.name}"
+        return f"{EVIDENCE_FOLDER}/{task}/{self.trial_id}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

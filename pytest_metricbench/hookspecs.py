@@ -7,7 +7,7 @@ collect the same items. Built-in names and those of other plugins cannot be take
 what depends on an option; as with every hook of pytest, an implementation that does not need it leaves it out.
 
 A plugin that raises, or gives something else, ends the session before anything runs, with a message that names the
-plugin, the hook and what to do.
+plugin, the hook and what to do; for a file that was found in a folder, that message is an error of the file.
 """
 
 from collections.abc import Iterable

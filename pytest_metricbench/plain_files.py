@@ -19,12 +19,10 @@ def strays(written: str, path: Path, folder: Path) -> bool:
     Args:
         written: the name.
         path: where it leads from the folder.
-        folder: what it is relative to.
-
-    Raises:
-        OSError: links go round in a circle.
+        folder: what it is relative to. Where links go round in a circle, the place of the circle counts.
     """
-    return not os.path.isabs(written) and not path.resolve().is_relative_to(folder.resolve())
+    # Not Path.resolve, which raises of a circle up to Python 3.12: that there is no file behind it is said later.
+    return not os.path.isabs(written) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:

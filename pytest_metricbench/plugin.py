@@ -22,6 +22,7 @@ from pytest_metricbench.pytest_side.options import (
     settle,
 )
 from pytest_metricbench.pytest_side.protocol_choice import tell, why_standard
+from pytest_metricbench.workers import is_worker
 
 if TYPE_CHECKING:
     from pytest_metricbench.pytest_side.session import Controller
@@ -107,7 +108,7 @@ def _start(config: pytest.Config) -> int:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Check the named experiments before any worker starts, so that a broken one is a usage error in any mode."""
     session.config.stash[_SESSION] = session
-    if not _is_worker(session.config) and (named := _named_files(session.config)):
+    if not is_worker(session.config) and (named := _named_files(session.config)):
         from pytest_metricbench.pytest_side.opening import check_named
 
         check_named(session, named)
@@ -133,7 +134,7 @@ def pytest_collect_file(
 
         collector = collect_experiment(file_path, parent, claimed=bool(collectors))
         if collector is not None:
-            if not _is_worker(config):
+            if not is_worker(config):
                 _controller(config)
             collectors.append(collector)
     return collectors
@@ -142,7 +143,7 @@ def pytest_collect_file(
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     """Start experiments before the first item, and measure coverage after the last unless the run was stopped."""
-    if _runs_nothing(session.config) or _is_worker(session.config) or _broken(session):
+    if _runs_nothing(session.config) or is_worker(session.config) or _broken(session):
         return (yield)
     if (controller := _known_controller(session.config)) is not None:
         with origins_named(session.config):
@@ -197,10 +198,6 @@ def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None
 
 def _any_ours(ids: Sequence[str]) -> bool:
     return any(".yml::" in nodeid or ".yaml::" in nodeid for nodeid in ids)
-
-
-def _is_worker(config: pytest.Config) -> bool:
-    return hasattr(config, "workerinput")
 
 
 _NAMED: Final = pytest.StashKey[frozenset[Path]]()

@@ -3,18 +3,15 @@
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from pytest_metricbench.answers import as_coverage_score, named, plain_text
+from pytest_metricbench.answers import as_coverage_score, named, plain_text, said_by
 from pytest_metricbench.bases import CoverageSystem, Role
 from pytest_metricbench.contracts import ContractError, CoverageError, CoverageRequest, Json, Score, Seconds
 from pytest_metricbench.deadlines import DeadlineExceededError, call_and_await, call_within
 from pytest_metricbench.targets import Target, TargetError
-
-_MESSAGE_LIMIT: Final = 2000
-"""Characters of an exception's message that are shown; the log has all of it."""
 
 
 class PythonCoverage(CoverageSystem):
@@ -49,19 +46,12 @@ class PythonCoverage(CoverageSystem):
         except BaseException as error:  # SystemExit, or what pytest.fail raises, fails one request and not the run
             log = workspace / "function.stderr"
             log.write_text(traceback.format_exc(), encoding="utf-8", errors="backslashreplace")
-            raise CoverageError(f"the function raised {_described(error)}") from error
+            said = said_by(error) or "no message"
+            raise CoverageError(f"the function raised {type(error).__name__}: {said}") from error
         try:
             return _as_score(answer)
         except ContractError as error:
             raise CoverageError(f"the function's answer: {error}") from None
-
-
-def _described(error: BaseException) -> str:
-    try:
-        text = plain_text(str(error))
-    except Exception:  # an exception that cannot say anything
-        text = "no message"
-    return f"{type(error).__name__}: {text[:_MESSAGE_LIMIT]}"
 
 
 def _as_score(answer: Any) -> Score:

@@ -14,6 +14,7 @@ from pytest_metricbench.executor_settings import (
 )
 from pytest_metricbench.messages import did_you_mean, joined
 from pytest_metricbench.running.bench import Bench
+from pytest_metricbench.workers import worker_count
 
 OPTION: Final = "--metricbench-executor"
 """On the command line, or in the ini file as its twin."""
@@ -36,7 +37,7 @@ def check_executor(config: pytest.Config) -> None:
         UsageError: it names no executor that there is, or one that goes without workers of pytest-xdist.
     """
     chosen = _asked_for(config)
-    if chosen is not None and not isinstance(chosen, LocalSettings) and _has_workers(config):
+    if chosen is not None and not isinstance(chosen, LocalSettings) and worker_count(config):
         raise _beside_workers(OPTION, chosen, f"leave {OPTION} out")
 
 
@@ -46,12 +47,8 @@ def refuse_workers(config: pytest.Config, bench: Bench) -> None:
     Raises:
         UsageError: it does.
     """
-    if bench.executor is not None and not bench.cached and _has_workers(config):
+    if bench.executor is not None and not bench.cached and worker_count(config):
         raise _beside_workers(str(bench.experiment.path), bench.executor, f"take {OPTION} local")
-
-
-def _has_workers(config: pytest.Config) -> bool:
-    return config.getoption("dist", "no") != "no" and bool(getattr(config.option, "tx", None))
 
 
 def _beside_workers(where: str, chosen: ExecutorSettings, other: str) -> pytest.UsageError:

@@ -13,6 +13,7 @@ from pytest_metricbench.running.ahead import Planned
 from pytest_metricbench.running.bench import Bench
 from pytest_metricbench.running.naming import ItemName
 from pytest_metricbench.running.sharding import shards
+from pytest_metricbench.workers import is_worker, worker_count
 
 
 class ItemReports:
@@ -85,13 +86,13 @@ class ComingAttempts:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Tell each experiment's attempts in their order, where this process runs them all."""
-        if not hasattr(self._config, "workerinput") and self._config.getoption("dist", "no") == "no":
+        if not is_worker(self._config) and not worker_count(self._config):
             self._expect(session.items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """A worker of pytest-xdist knows one item beyond the one it runs."""
-        if hasattr(self._config, "workerinput"):
+        if is_worker(self._config):
             self._expect([entry for entry in (item, nextitem) if entry is not None])
 
     def _expect(self, items: Iterable[pytest.Item]) -> None:

@@ -19,6 +19,7 @@ from pytest_metricbench.pytest_side.publishing import Publisher, PublishError
 from pytest_metricbench.running.bench import Bench
 from pytest_metricbench.running.selecting import parts_of, selection_problem
 from pytest_metricbench.store.journal import StoreError
+from pytest_metricbench.workers import is_worker
 
 
 def check_named(session: pytest.Session, named: Iterable[Path]) -> None:
@@ -106,7 +107,7 @@ def check_options(config: pytest.Config) -> None:
         if (config.invocation_params.dir / name).is_file():
             advice = "name the folders of stores, and the experiment before the option, which takes all that follows"
             raise _usage(f"--metricbench-merge: {name!r} is a file; {advice}")
-    if not hasattr(config, "workerinput"):
+    if not is_worker(config):
         try:
             Publisher(config).check()
         except PublishError as error:

@@ -28,6 +28,7 @@ from pytest_metricbench.running.forecast import Estimates, Plan, plan_of, standi
 from pytest_metricbench.running.staleness import stale_notice
 from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.reading import Store, read_store
+from pytest_metricbench.workers import worker_count
 
 _Writer: TypeAlias = Callable[[Shown, str, int], list[Line]]
 _PARTS: Final[dict[str, _Writer]] = {
@@ -52,8 +53,7 @@ def prepare(config: pytest.Config) -> None:
             raise _usage(part, f"nothing is run or written, so --metricbench-{name} would do nothing; leave it out")
     if part == "plan" and (cached := cached_by(config)):
         raise _usage(part, f"with {cached} no attempt runs, so there is nothing to plan; leave one of them out")
-    workers = len(getattr(config.option, "tx", None) or []) if config.getoption("dist", "no") != "no" else 1
-    config.pluginmanager.register(Preview(config, part, max(workers, 1)), Preview.NAME)
+    config.pluginmanager.register(Preview(config, part, max(worker_count(config), 1)), Preview.NAME)
     if hasattr(config.option, "tx"):
         config.option.dist, config.option.tx = "no", []
     config.option.verbose = _SILENT

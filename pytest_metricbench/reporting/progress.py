@@ -18,6 +18,7 @@ from pytest_metricbench.reporting.amounts import duration_text, money_text
 from pytest_metricbench.running.bench import Bench
 from pytest_metricbench.running.forecast import Estimates, Remaining, likely_to_run
 from pytest_metricbench.running.runs import ExperimentRun
+from pytest_metricbench.workers import worker_count
 
 _EVERY: Final = 0.1
 """Seconds between two changes of the line at least, so that short attempts are not held up by it."""
@@ -107,8 +108,7 @@ class PassingText:
 
 def at_a_time(config: pytest.Config, bench: Bench) -> int:
     """How many attempts of an experiment are in flight at once: workers, times what each has under way."""
-    workers = len(getattr(config.option, "tx", None) or []) if config.getoption("dist", "no") != "no" else 1
-    return max(workers, 1) * bench.at_a_time
+    return max(worker_count(config), 1) * bench.at_a_time
 
 
 _Find: TypeAlias = Callable[[str], tuple[Bench, Sequence[AttemptKey]] | None]

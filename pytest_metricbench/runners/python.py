@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from pytest_metricbench.answers import as_score_value, as_scores, named, plain_text, read_json_file
+from pytest_metricbench.answers import as_score_value, as_scores, named, plain_text, read_json_file, said_by
 from pytest_metricbench.bases import Role, Runner
 from pytest_metricbench.contracts import (
     OUTPUT_FILE,
@@ -32,8 +32,6 @@ from pytest_metricbench.targets import Target, TargetError
 
 _OUTPUT_LIMIT: Final = 64 << 20
 """Bytes of an output that is read again."""
-_MESSAGE_LIMIT: Final = 2000
-"""Characters of an exception's message that are kept."""
 _OURS: Final = str(Path(__file__).parents[1]) + os.sep
 
 
@@ -185,13 +183,7 @@ def _of_pytest_timeout(error: BaseException) -> bool:
 
 def _describe(error: BaseException) -> str:
     """What an exception says, and where in the user's code it was raised; its type stands beside it."""
-    try:
-        text = plain_text(str(error))
-    except Exception:  # an exception that cannot say anything
-        text = ""
-    if len(text) > _MESSAGE_LIMIT:
-        text = f"{text[:_MESSAGE_LIMIT]} [... {len(text) - _MESSAGE_LIMIT} more characters]"
     frames = traceback.extract_tb(error.__traceback__)
     where = next((frame for frame in reversed(frames) if not frame.filename.startswith(_OURS)), None)
     place = "" if where is None else f" ({plain_text(where.filename)}:{where.lineno})"
-    return (text or "no message") + place
+    return (said_by(error) or "no message") + place

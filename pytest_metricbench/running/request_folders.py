@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from pytest_metricbench.answers import GOALS_LIMIT, read_json_file
 from pytest_metricbench.contracts import (
@@ -31,8 +30,6 @@ from pytest_metricbench.store.files import copy_file, digest_folder
 from pytest_metricbench.store.journal import StoreError
 from pytest_metricbench.store.layout import RECEIPT_FILE, Layout
 from pytest_metricbench.store.records import goals_to_json
-
-EVIDENCE_FOLDER: Final = "evidence"
 
 
 def write_request(request: CoverageRequest, workspace: Path) -> None:

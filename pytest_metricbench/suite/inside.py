@@ -5,9 +5,10 @@ import importlib
 import os
 import socket
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from types import CodeType
 from typing import Any, Final, NoReturn
@@ -75,6 +76,9 @@ class Server:
         self._overlay: Final = overlay.Overlay(sources, self._watch)
         self._tracing = child.Tracing(job["homes"]) if job["trace"] else None
         self._calls = Calls() if job["shared"] else None
+        self._is_watching = False
+        self._leave_threads: Callable[[], None] = lambda: None
+        """Lets threads be started as they were before."""
         self._seen: Mapping[int, CodeType] | None = None
         """Codes that ran while the tests were collected, by identity; None where that is not known."""
         self._imported: Imported | None = None
@@ -118,9 +122,32 @@ class Server:
         child.limit_cpu(job["cpu"])
         if self._calls is not None:
             self._calls.heed_threads()
+        self._watch_before_threads()
+
+    def _watch_before_threads(self) -> None:
+        """Note what runs from the first thread on that is started, or the first import of the source.
+
+        Until then it is pytest, at length. A thread that was there before would not be watched.
+        """
+        start = threading.Thread.start
+
+        def watched(thread: threading.Thread) -> None:
+            self._watch()
+            start(thread)
+
+        def restore() -> None:
+            if threading.Thread.start is watched:  # else somebody has put one around it
+                threading.Thread.start = start  # type: ignore[method-assign]
+
+        self._leave_threads = restore
+        threading.Thread.start = watched  # type: ignore[method-assign, assignment]
 
     def _watch(self) -> None:
-        """Note from now on what runs: the source is about to be imported, and until now it was pytest, at length."""
+        """Note from now on what runs, if that is not done yet."""
+        if self._is_watching:
+            return
+        self._is_watching = True
+        self._leave_threads()
         if self._tracing is not None:
             self._tracing.start()
         if self._calls is not None:
@@ -175,6 +202,7 @@ class Server:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Answer until the runner closes the channel, then end without a word."""
         child.limit_cpu(None)
+        self._leave_threads()
         if self._calls is not None and self._calls.stop():
             self._seen = self._calls.seen
         imported, is_whole = self._tracing.stop() if self._tracing is not None else ({}, True)

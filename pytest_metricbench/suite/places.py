@@ -178,7 +178,7 @@ def _in_project(written: str, folder: Path, *, cached_only: bool) -> tuple[Path,
         files = ", ".join(_PROJECT_FILES)
         raise _problem(written, f"needs a project around the experiment: no folder from {folder} upwards has {files}")
     path = Path(os.path.abspath(home / written.removeprefix(PROJECT)))
-    if not path.resolve().is_relative_to(home.resolve()):
+    if strays(written, path, home):
         raise _problem(written, f"leaves the project's folder, {home}")
     if not path.exists() and not cached_only:
         raise _problem(written, f"does not exist; it is looked for in {home}")

@@ -94,7 +94,8 @@ def test_tasks_with_one_attempt_cannot_be_split() -> None:
     assert found.cells == 1
     assert found.sizes["1"].kill_share.reason == "no task here has two attempts of the baseline to compare"
     assert found.sizes["2"].kill_share.value is not None
-    assert found.sizes["2"].mean_drop.middle == found.pool.mean_drop.middle == (-1, 1), "of the task that is split"
+    drops = (found.sizes["2"].mean_drop, found.pool.mean_drop)
+    assert [drop.middle for drop in drops] == [(-1, 1)] * 2, "of the task that is split"
     alone = case_of(CaseTable({"baseline": {"a": [1]}, "m": {"a": [0]}}, {"s": ["a"]})).against_itself
     assert alone.pool.false_kills.reason == "no task has two attempts of the baseline to compare"
     assert alone.sizes["1"].mean_drop.reason == alone.pool.false_kills.reason
@@ -140,7 +141,9 @@ def test_redraws_say_how_stable_the_minimal_set_is() -> None:
 def test_kills_that_are_not_decided_are_not_redrawn() -> None:
     """One threshold for the whole case: with attempts outside this part nobody knows it."""
     base = {"a": [1] * 5, "b": flaky(4, 5)}
-    outcomes = {"baseline": base, "m": {"a": [0] * 5, "b": flaky(1, 5)}, "n": {"a": [OUTSIDE] * 5, "b": [0] * 5}}
+    outcomes: dict[str, dict[str, list[Any]]] = {
+        "baseline": base, "m": {"a": [0] * 5, "b": flaky(1, 5)}, "n": {"a": [OUTSIDE] * 5, "b": [0] * 5},
+    }  # fmt: skip
     found = case_of(CaseTable(outcomes), rule=KillRule("fisher", None, 0.9), part="x").redundancy
     assert (found.minimal, found.redraws, found.stability) == ((), 0, {"m": 0, "n": 0})
 

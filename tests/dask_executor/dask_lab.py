@@ -113,7 +113,12 @@ class Processes:
             return subprocess.Popen(
                 [*command, "--host", "127.0.0.1", "--no-dashboard", *arguments],
                 cwd=self.folder,
-                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
+                env={
+                    **os.environ,
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                    "DASK_TEMPORARY_DIRECTORY": str(self.folder),  # what is killed does not clear it
+                    **(env or {}),
+                },
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

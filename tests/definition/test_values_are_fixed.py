@@ -32,7 +32,7 @@ FIXED = {name: cls for name, cls in dataclasses_of_the_definition().items() if n
 
 @pytest.mark.parametrize("name", sorted(FIXED))
 def test_a_checked_value_is_not_changed_by_mistake(name: str) -> None:
-    value = object.__new__(FIXED[name])
+    value: Any = object.__new__(FIXED[name])
     with pytest.raises(FrozenInstanceError):
         setattr(value, fields(FIXED[name])[0].name, None)
     assert not hasattr(value, "__dict__"), "a misspelt attribute finds no place, and a hundred thousand take little"

@@ -91,6 +91,7 @@ ELSEWHERE = (
     Elsewhere("docs/statistics.md", "pytest -p metricbench examples", "sh", in_ci="run"),
     Elsewhere("docs/store.md", "jq", "sh", by=f"{STORE}::test_commands"),
     Elsewhere("docs/store.md", "import pandas", "python", by=f"{STORE}::test_pandas"),
+    Elsewhere("docs/store.md", "from pytest_metricbench", "python", by=f"{STORE}::test_open_store"),
     Elsewhere("docs/suite.md", "      - id: Replace", "yaml", why="an entry of a lock, which nobody writes by hand"),
     Elsewhere("docs/summary.md", "jq", "sh", by=f"{HERE}::test_the_jq_of_the_summary_page"),
     Elsewhere("docs/tables.md", "variant,task", "csv", by=f"{TABLES}::test_one_file_and_ten_lines"),

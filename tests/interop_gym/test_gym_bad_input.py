@@ -129,6 +129,8 @@ def test_a_file_that_is_not_there_or_none(gym_lab: GymLab) -> None:
     assert refused(gym_lab, "gone.jsonl")[0] == "gone.jsonl cannot be read: No such file or directory"
     os.mkfifo(gym_lab.folder / "pipe.jsonl")
     assert refused(gym_lab, "pipe.jsonl")[0] == "pipe.jsonl cannot be read: not a regular file"
+    (gym_lab.folder / "circle.jsonl").symlink_to(gym_lab.folder / "circle.jsonl")
+    assert refused(gym_lab, "circle.jsonl")[0] == "circle.jsonl cannot be read: not a regular file"
     (gym_lab.folder / "secret").write_text(ONE)
     (gym_lab.folder / "rollouts.jsonl").write_text(ONE)
     (gym_lab.folder / "rollouts_failures.jsonl").symlink_to(gym_lab.folder / "secret")

@@ -231,6 +231,8 @@ def test_what_is_no_file(table_lab: TableLab) -> None:
     assert table_lab.refused("gone.csv")[0] == "gone.csv cannot be read: No such file or directory"
     assert table_lab.refused("folder")[0] == "folder is a folder; name the files in it"
     assert table_lab.refused("pipe.csv")[0] == "pipe.csv cannot be read: not a regular file"
+    (table_lab.folder / "circle.csv").symlink_to(table_lab.folder / "circle.csv")
+    assert table_lab.refused("circle.csv")[0] == "circle.csv cannot be read: not a regular file"
 
 
 @pytest.mark.slow

@@ -1,60 +1,86 @@
-"""What messages of all parts have in common."""
+"""What messages of all parts have in common: counts, the word that was meant, and what was raised."""
+
+from pathlib import Path
 
 import pytest
 
-from pytest_metricbench.messages import and_more, counted, did_you_mean, joined, without_traceback
+from pytest_metricbench.answers import MESSAGE_LIMIT, kept_message, said_by
+from pytest_metricbench.messages import counted, did_you_mean, joined, without_traceback
+from pytest_metricbench.named_files import problem_of
+from pytest_metricbench.plain_files import strays
+
+
+class SpeechlessError(Exception):
+    """One that cannot say what is wrong."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("nor can it say why")
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks"), (1200, "1,200 tasks"), (-1, "-1 tasks")]
+    ("number", "text"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks"), (1200, "1,200 tasks"), (-1, "-1 tasks")]
 )
-def test_counted(number: int, said: str) -> None:
-    assert counted(number, "task") == said
+def test_a_number_with_its_noun(number: int, text: str) -> None:
+    assert counted(number, "task") == text
 
 
 @pytest.mark.parametrize(
-    ("others", "said"),
-    [(0, ""), (1, " (and 1 more task)"), (2, " (and 2 more tasks)"), (1200, " (and 1,200 more tasks)")],
-)
-def test_and_more(others: int, said: str) -> None:
-    assert and_more(others, "task") == said
-
-
-@pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "text"),
     [
         ((), ""),
         (("", ""), ""),
-        (("there is no 'x'", ""), "there is no 'x'"),
-        (("there is no 'x'", "", "there are y, z"), "there is no 'x'; there are y, z"),
-        (
-            ("there is no 'x'", "did you mean 'y'?", "there are y, z"),
-            "there is no 'x'; did you mean 'y'? there are y, z",
-        ),
+        (("there is no 'x'",), "there is no 'x'"),
+        (("there is no 'x'", "", "there are 'y', 'z'"), "there is no 'x'; there are 'y', 'z'"),
+        (("there is no 'x'", "did you mean 'y'?", "there are 'y'"), "there is no 'x'; did you mean 'y'? there are 'y'"),
     ],
 )
-def test_joined(parts: tuple[str, ...], said: str) -> None:
-    assert joined(*parts) == said
+def test_parts_of_a_message(parts: tuple[str, ...], text: str) -> None:
+    assert joined(*parts) == text
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
-    [("runer", "did you mean 'runner'?"), ("RUN-NER", "did you mean 'runner'?"), ("zebra", ""), ("", "")],
-)
-def test_did_you_mean(word: str, said: str) -> None:
-    assert did_you_mean(word, ["runner", "cases"]) == said
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
+    ("word", "cutoff", "text"),
     [
-        (ValueError("bad"), "ValueError: bad"),
-        (KeyError("x"), "KeyError: 'x'"),
-        (SystemExit(), "SystemExit"),
-        (OSError(2, "No such file", "a.txt"), "FileNotFoundError: [Errno 2] No such file: 'a.txt'"),
-        (RuntimeError("first\nsecond"), "RuntimeError: first\nsecond"),
+        ("atempts", 0.6, "did you mean 'attempts'?"),
+        ("PASS_AT-K", 0.99, "did you mean 'pass at k'?"),
+        ("atempts", 0.99, ""),
+        ("seed", 0.6, ""),
+        ("", 0.6, ""),
+        ("attempts" + "s" * 1_000_000, 0.6, ""),
     ],
-    ids=lambda value: type(value).__name__,
 )
-def test_without_traceback(error: BaseException, said: str) -> None:
-    assert without_traceback(error) == said
+def test_the_word_that_was_meant(word: str, cutoff: float, text: str) -> None:
+    assert did_you_mean(word, ["attempts", "pass at k"], cutoff=cutoff) == text
+
+
+def test_what_was_raised() -> None:
+    assert without_traceback(ValueError("no\nnumber")) == "ValueError: no\nnumber"
+    assert without_traceback(SystemExit()) == "SystemExit"
+    assert without_traceback(SpeechlessError()).endswith("SpeechlessError: <exception str() failed>")
+
+
+def test_what_an_exception_says_is_kept_within_bounds() -> None:
+    assert said_by(ValueError("half \ud800 a pair")) == "half \ufffd a pair"
+    assert said_by(SpeechlessError()) == ""
+    assert kept_message("x" * MESSAGE_LIMIT) == "x" * MESSAGE_LIMIT
+    assert kept_message("x" * (MESSAGE_LIMIT + 7)) == "x" * MESSAGE_LIMIT + " [... 7 more characters]"
+    assert kept_message(None) == kept_message(3) == kept_message("") == ""
+
+
+def test_which_names_lead_out_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "experiment"
+    (folder / "below").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (folder / "link").symlink_to(tmp_path / "other")
+    (folder / "round").symlink_to(folder / "round")
+
+    def leads_out(written: str) -> bool:
+        return strays(written, folder / written, folder)
+
+    assert not any(map(leads_out, ("agent.py", "below", "below/../agent.py", ".", "round", str(tmp_path / "other"))))
+    assert all(map(leads_out, ("..", "../other", "link/agent.py", "below/../../other")))
+
+
+def test_a_file_that_is_a_circle_of_links_is_none(tmp_path: Path) -> None:
+    (tmp_path / "round.json").symlink_to(tmp_path / "round.json")
+    assert problem_of("round.json", tmp_path / "round.json", tmp_path) == "is no regular file"

@@ -13,7 +13,7 @@ def test_nothing_heavy():
     heavy = {"numpy", "scipy", "pydantic", "yaml"} & set(sys.modules)
     ours = {name for name in sys.modules if name.startswith("pytest_metricbench")}
     assert not heavy
-    light = {"plugin", "hookspecs", "private_names", "pytest_side"}
+    light = {"plugin", "hookspecs", "private_names", "workers", "pytest_side"}
     light |= {f"pytest_side.{name}" for name in ("option_list", "options", "protocol_choice")}
     assert ours - {"pytest_metricbench"} <= {f"pytest_metricbench.{name}" for name in light}
 """

@@ -183,7 +183,7 @@ def test_ids_longer_than_the_terminal(lab: Lab) -> None:
 
 
 def test_remaining_without_anything_known() -> None:
-    remaining = Remaining([("c", "baseline", "t", slot) for slot in range(1, 5)], Estimates([]), 4)
+    remaining = Remaining([("c", "baseline", "t", slot) for slot in range(1, 5)], Estimates([], ()), 4)
     assert remaining.seconds() is None
     remaining.ended(("c", "baseline", "t", 1), 2.0)
     assert remaining.seconds() == 6.0

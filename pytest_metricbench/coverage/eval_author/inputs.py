@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from pytest_metricbench.answers import named, read_json_file
-from pytest_metricbench.contracts import ContractError, CoverageError, CoverageRequest, EvidenceFile
+from pytest_metricbench.contracts import (
+    EVIDENCE_FOLDER,
+    REQUEST_FILE,
+    ContractError,
+    CoverageError,
+    CoverageRequest,
+    EvidenceFile,
+)
 from pytest_metricbench.coverage.eval_author.keys import AUDIT, RESERVED, FixedAudit, Method
 from pytest_metricbench.coverage.traces import is_trace
 from pytest_metricbench.digests import digest_bytes, digest_stream
@@ -30,7 +37,7 @@ _LIMIT: Final = 16 << 20
 """Bytes that an audit, a source or a judgment file may have."""
 LOGS: Final = "logs"
 """Folder of the steps' outputs, below the request's."""
-_GIVEN: Final = frozenset({"evidence", "request.json", JUDGMENTS, LOGS})
+_GIVEN: Final = frozenset({EVIDENCE_FOLDER, REQUEST_FILE, JUDGMENTS, LOGS})
 """Of the reserved names, those that are there before the author command runs."""
 
 

@@ -187,7 +187,7 @@ def _require_source(document: NamedFile, source: str, context: Mapping[str, Any]
     path = document.path.parent / source
     free = os.path.isabs(source) or os.path.isabs(document.written)
     try:
-        inside = free or path.resolve().is_relative_to(folder.resolve())
+        inside = free or not strays(source, path, folder)
         there = path.is_file()
     except OSError:  # a name that no file can have
         inside, there = True, False

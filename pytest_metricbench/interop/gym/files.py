@@ -88,7 +88,7 @@ def _of_file(name: str, path: Path) -> RunFiles:
         if stem.endswith(suffix):
             other = f"{stem.removesuffix(suffix)}{SUFFIX}"
             raise RecordingError(f"{name} holds {what} of a run", f"name its rollouts, {other}; the rest is found")
-    beside = {f"{stem}{SUFFIX}": path.resolve()}  # a link that the experiment names is followed
+    beside = {f"{stem}{SUFFIX}": Path(os.path.realpath(path))}  # a link that the experiment names is followed
     for suffix in (FAILURES, PLANNED):
         sibling = path.with_name(f"{stem}{suffix}{SUFFIX}")
         if os.path.lexists(sibling):

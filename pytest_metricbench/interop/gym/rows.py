@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from pytest_metricbench.answers import as_score_value, named, plain_text
+from pytest_metricbench.answers import as_score_value, kept_message, named, plain_text
 from pytest_metricbench.contracts import AttemptError, ContractError, Outcome
 from pytest_metricbench.interop.gym.failures import FAILURE_CLASSES, UNKNOWN, judged
 from pytest_metricbench.interop.recordings import RecordingError, Treatment
@@ -22,8 +22,6 @@ OMITTED: Final = ("_ng_omitted_rollout", "_ng_no_persist")
 """In a row of the failures that is no failure: nothing was done, or nothing is to be kept of it."""
 TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
 """Of the response's ``usage``: kept as measurements."""
-_MESSAGE_LIMIT: Final = 2000
-"""Characters of an error's message; rows carry whole tracebacks and answers of servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +156,7 @@ def _not_to_be_used(row: Mapping[str, Any], scores: Mapping[str, ScoreValue]) ->
 
 
 def _because(reason: object) -> str:
-    return f": {_short(reason)}" if isinstance(reason, str) and reason.strip() else ""
+    return f": {kept_message(reason.strip())}" if isinstance(reason, str) and reason.strip() else ""
 
 
 def _scores(row: Mapping[str, Any], where: str, reading: Reading) -> dict[str, ScoreValue]:
@@ -198,7 +196,8 @@ def _tokens(row: Mapping[str, Any]) -> dict[str, int]:
 def _message(row: Mapping[str, Any], reason: str) -> str:
     """What a row of the failures says went wrong, in one text."""
     said = (row.get("_ng_failure_message"), row.get("error_message"), _record_of(row).get("failure_reason"))
-    parts = [_short(text) for text in (row.get("_ng_failure_type"), *said) if isinstance(text, str) and text.strip()]
+    given = (text.strip() for text in (row.get("_ng_failure_type"), *said) if isinstance(text, str))
+    parts = [kept_message(text) for text in given if text]
     status, stage = row.get("_ng_failure_http_status"), _stage_of(row)
     aside = [f"HTTP {status}"] * (type(status) is int) + [f"stage {stage}"] * (stage is not None)
     text = ": ".join(parts) or FAILURE_CLASSES.get(reason, UNKNOWN).meaning
@@ -214,9 +213,4 @@ def _record_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def _stage_of(row: Mapping[str, Any]) -> str | None:
     """Where in the rollout it failed, as far as anybody says."""
     stage = row.get("_ng_failure_stage") or _record_of(row).get("stage")
-    return _short(stage) if isinstance(stage, str) else None
-
-
-def _short(text: str) -> str:
-    text = plain_text(text).strip()
-    return text if len(text) <= _MESSAGE_LIMIT else f"{text[:_MESSAGE_LIMIT]}..."
+    return kept_message(stage.strip()) if isinstance(stage, str) else None

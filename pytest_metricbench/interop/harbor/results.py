@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
 
-from pytest_metricbench.answers import as_score_value, named, plain_text
+from pytest_metricbench.answers import as_score_value, kept_message, named, plain_text
 from pytest_metricbench.contracts import AttemptError, ContractError, Outcome, Phase
 from pytest_metricbench.interop.harbor.exceptions import rule_for, rules_version
 from pytest_metricbench.interop.recordings import Treatment
@@ -17,8 +17,6 @@ from pytest_metricbench.score_values import ScoreValue
 
 STEP_PREFIX: Final = "step."
 """Scores of the steps of a multi-step task are named ``step.<step>.<reward>``."""
-MESSAGE_LIMIT: Final = 2000
-"""Characters of an exception's message that are kept."""
 
 Moment: TypeAlias = Literal["setup", "agent", "verifier", "after"]
 """When an exception was raised; ``after``: when the verifier had already given its rewards."""
@@ -148,8 +146,8 @@ def _treatment(exception: HarborException, trial: HarborTrial, overrides: Mappin
     if exception.moment == "setup" or (exception.moment == "verifier" and rule.blame == "crash"):
         return "unmeasured"
     if not has_rewards:
-        return "died"
-    if rule.blame == "limit" or exception.moment == "after":
+        return rule.without_reward
+    if rule.with_reward == "scored" or exception.moment == "after":
         return "scored"
     return "scored" if any(_is_above_zero(value) for value in exception.rewards.values()) else "died"
 
@@ -224,7 +222,7 @@ def _exception(
     valid = override.get("has_valid_reward") if isinstance(override, Mapping) else None
     yield HarborException(
         type=kind,
-        message=_shortened(info.get("exception_message")),
+        message=kept_message(info.get("exception_message")) or "no message",
         moment=_moment(part, kind, info, bool(rewards), version, has_steps=has_steps),
         rewards=rewards or {},
         is_valid=valid if isinstance(valid, bool) else None,
@@ -296,10 +294,3 @@ def _text(result: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value:
         raise HarborResultError(f"{key} is {named(value)}; a text is expected")
     return plain_text(value)
-
-
-def _shortened(message: object) -> str:
-    text = plain_text(message) if isinstance(message, str) else ""
-    if len(text) > MESSAGE_LIMIT:
-        return f"{text[:MESSAGE_LIMIT]} [... {len(text) - MESSAGE_LIMIT} more characters]"
-    return text or "no message"

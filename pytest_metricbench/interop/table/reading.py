@@ -6,6 +6,7 @@ An empty cell says nothing: no entry. ``died`` (or ``null``) says that the agent
 and did not pass. A row without any value is unmeasured, unless its outcome says otherwise.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -101,7 +102,8 @@ class _Reader:
 
     def read(self, name: str, path: Path) -> None:
         """Read one file."""
-        table = Table(path.resolve(), name, self.columns.wanted)  # a link that the experiment names is followed
+        real = Path(os.path.realpath(path))  # a link that the experiment names is followed
+        table = Table(real, name, self.columns.wanted)
         places = FileColumns.of(self.columns, table, name)
         repeats: dict[tuple[str, str, str], set[int]] = {}
         rows = 0
