@@ -222,7 +222,7 @@ CLIENT = """
 import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from suite_lab import SuiteLab
+from tests.suite_runner.suite_lab import SuiteLab
 suite = SuiteLab(Path({folder!r}))
 suite.attempt(suite.runner(), "test_it")
 """
@@ -242,7 +242,7 @@ def test_nothing_outlives_a_killed_worker(suite: SuiteLab, tmp_path: Path, numbe
                 time.sleep(0.1)
         """
     )
-    script = CLIENT.format(path=[str(Path(__file__).parent)], folder=str(tmp_path))
+    script = CLIENT.format(path=[str(Path(__file__).parents[2])], folder=str(tmp_path))
     worker = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)])
     pids = tmp_path / "pids.txt"
     deadline = time.monotonic() + 60
