@@ -68,6 +68,16 @@ def test_what_counts_in_another_way_is_no_survivor() -> None:
     assert (found.added.mutants, found.removed.mutants) == (("new",), ("gone",))
 
 
+def test_scores_are_compared_over_the_mutants_that_count_in_both_runs() -> None:
+    before = table({"m": DEAD, "died": DEAD, "judged": DEAD})
+    after = table(
+        {"m": DEAD, "died": {task: [None] * 5 for task in BASE}, "judged": BASE}, equivalent={"judged": "only slower"}
+    )
+    for earlier, later in ((before, after), (after, before)):
+        share = case(earlier, later).kill_share
+        assert (share.mutants, share.then, share.now, share.gained, share.lost) == (1, 1, 1, 0, 0)
+
+
 def test_verdicts_that_changed_with_the_attempts_behind_them() -> None:
     after = {**BASE, "a": [1, 1, 0, None, 1], "b": [1, 1, 0, 0, 1]}
     found = case(table({"m": DEAD}), table({"m": {**DEAD, "c": [0, 0, 0, 0, 1]}}, base=after))

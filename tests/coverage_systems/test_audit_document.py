@@ -260,8 +260,8 @@ def test_a_source_that_changed_makes_the_audit_stale(tmp_path: Path) -> None:
     ("path", "problem"),
     [
         ("none.md", "'none.md' does not exist; it is looked for in"),
-        ("../other.md", "'../other.md' leaves the experiment's folder; name it absolutely"),
-        (".", "'.' is no regular file"),
+        ("../other.md", "'../other.md' leaves the experiment's folder; copy the file into it, or name it absolutely"),
+        (".", "'.' is a folder; name a file"),
     ],
 )
 def test_a_source_that_is_none(tmp_path: Path, path: str, problem: str) -> None:

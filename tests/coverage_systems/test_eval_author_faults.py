@@ -322,6 +322,8 @@ def reporting(tmp_path: Path, report: object) -> EvalAuthorCoverage:
         ({**REPORT, "input_reports": INPUTS[:1]}, "report.json adds up 1 measurements, and 3 were made"),
         ({**REPORT, "input_reports": [{"item_kind": "wish"}]},
          f'report.json: the kind the text "wish" is none of tool, capability, failure_case{SCRIPTS_OF}'),
+        ({**REPORT, "input_reports": ["tool"]},
+         f"report.json: an entry of input_reports or uncovered_items is no mapping{SCRIPTS_OF}"),
         ({**REPORT, "coverage": {"by_kind": {**COUNTS["by_kind"], "tool": {"item_count": 2, "covered_count": 2}}}},
          "report.json counts 2 covered items, and the measurements cover 1: customer.lookup"),
     ],
@@ -330,15 +332,26 @@ def test_reports_that_contradict_themselves(tmp_path: Path, report: object, says
     assert failure(tmp_path, reporting(tmp_path, report)) == says
 
 
-def test_details_that_say_nothing_of_an_item(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("details.pop('capability_results', None)", "capability_results is null"),
+        ("if 'capability_results' in details: details['capability_results']['more'] = {}",
+         "capability_results has 2 entries, and the audit 1 such items"),
+        ("if 'capability_results' in details: details['capability_results'] = {'account_recovery': {}}",
+         "capability_results of account_recovery has no list evidence_results"),
+        ("if 'capability_results' in details: "
+         "details['capability_results'] = {'account_recovery': {'evidence_results': [{'status': 1}]}}",
+         "evidence 0 of account_recovery has no status"),
+    ],
+)  # fmt: skip
+def test_details_that_say_nothing_of_an_item(tmp_path: Path, change: str, says: str) -> None:
     source = (Path(scripts(tmp_path)) / "measure.py").read_text()
-    changed = source.replace("def write(folder, coverage, details, compact):\n", (
-        "def write(folder, coverage, details, compact):\n    details.pop('capability_results', None)\n"
-    ))  # fmt: skip
-    (tmp_path / "scripts/measure.py").write_text(changed)
+    head = "def write(folder, coverage, details, compact):\n"
+    (tmp_path / "scripts/measure.py").write_text(source.replace(head, f"{head}    {change}\n"))
     audit = system(tmp_path, scripts=str(tmp_path / "scripts"), score_scope="capability")
     name = "measurements/task=task-lookup/run=lookup__aaa/capabilities/details.json"
-    assert failure(tmp_path, audit) == f"{name}: capability_results is null{SCRIPTS_OF}"
+    assert failure(tmp_path, audit) == f"{name}: {says}{SCRIPTS_OF}"
 
 
 def test_nothing_is_written_into_the_checkout(tmp_path: Path) -> None:

@@ -7,12 +7,6 @@ from typing import Any
 
 import pytest
 
-# Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.pytest_side.opening
-import pytest_metricbench.pytest_side.scheduling
-import pytest_metricbench.pytest_side.session
-import pytest_metricbench.runners.suite  # noqa: F401
-
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_project"
 OTHERS = ("randomly", "sugar", "timeout", "rerunfailures", "html", "metadata", "pytest_cov")
 OFF = [f"-pno:{name}" for name in OTHERS]

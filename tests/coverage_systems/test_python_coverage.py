@@ -85,20 +85,33 @@ def test_what_the_function_is_given(measure: Measure, workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("return None", "it is null"),
+        ("return None", 'it is null; {"value": None, "reason": "..."} says that there is no score'),
         ("return 'half'", 'value is the text "half"'),
         ("return True", "value is the boolean true"),
         ("return float('nan')", "value is nan"),
-        ("return 2", "value is 2"),
+        ("return 2", "value is 2; a number from 0 to 1, or null with a reason, is expected"),
         ("return -1", "value is -1"),
         ("return [0.5]", "value is a list [0.5]"),
         ("return object()", "value is of type object"),
         ("return 10**5000", "digits"),
-        ("return {}", 'has no "value"'),
-        ("return {'value': None}", "no reason is given"),
-        ("return {'value': 0.5, 'score': 1}", '"score"'),
+        (
+            "return {}",
+            'the answer has no "value"; a number from 0 to 1, or null with a reason, is expected',
+        ),
+        ("return {'value': None}", "value is null and no reason is given; say why there is no score"),
+        (
+            "return {'value': 0.5, 'score': 1}",
+            'the text "score" is no key of an answer; value, reason and goals are',
+        ),
         ("return {'value': 0.5, 1: 2}", "the number 1"),
-        ("return {'value': 0.5, 'goals': []}", "goals are a list []"),
+        (
+            "return {'value': 0.5, 'goals': []}",
+            'goals are a list []; {"universe": [..], "by_task": {task: [..]}} is expected',
+        ),
+        (
+            "return {'value': 0.5, 'goals': {'universe': [], 'by_task': []}}",
+            "by_task is a list []; a mapping of task ids to lists of goals is expected",
+        ),
         ("return {'value': 0.5, 'goals': {'universe': [], 'by_task': {'late': ['x']}}}", "the goal 'x'"),
     ],
 )

@@ -16,9 +16,6 @@ import jsonschema
 import pytest
 import yaml
 
-import pytest_metricbench.pytest_side.opening
-import pytest_metricbench.pytest_side.scheduling
-import pytest_metricbench.pytest_side.session
 from pytest_metricbench import coverage, runners
 from pytest_metricbench.definition.schema import experiment_schema
 from pytest_metricbench.generating.builtin import BUILTIN as GENERATORS

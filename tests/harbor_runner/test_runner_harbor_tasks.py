@@ -162,15 +162,15 @@ def test_a_broken_task_is_named(tmp_path: Path, toml: str, message: str) -> None
 @pytest.mark.parametrize(
     ("gone", "message"),
     [
-        ("task.toml", "ds/bad has no task.toml"),
-        ("instruction.md", "the task ds/bad has no instruction.md"),
-        ("tests/test.sh", "the task ds/bad has no tests/test.sh"),
+        ("task.toml", ("ds/bad has no task.toml", "")),
+        ("instruction.md", ("the task ds/bad has no instruction.md", "")),
+        ("tests/test.sh", ("the task ds/bad has no tests/test.sh", "")),
     ],
 )
-def test_a_task_that_lacks_a_part_is_named(tmp_path: Path, gone: str, message: str) -> None:
+def test_a_task_that_lacks_a_part_is_named(tmp_path: Path, gone: str, message: tuple[str, str]) -> None:
     write_dataset(tmp_path / "ds", "alpha", "bad")
     (tmp_path / "ds" / "bad" / gone).unlink()
-    assert refusal(tmp_path)[0] == message
+    assert refusal(tmp_path) == message
 
 
 def test_a_task_without_an_environment(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_task_without_an_environment(tmp_path: Path) -> None:
     assert ids(tmp_path) == ["bad"]
     (tmp_path / "ds" / "bad" / "environment").rmdir()
     message = "the task ds/bad has neither a folder environment nor a docker_image in its task.toml"
-    assert refusal(tmp_path)[0] == message
+    assert refusal(tmp_path) == (message, "")
 
 
 def test_a_task_with_a_verifier_of_its_own_needs_no_script(tmp_path: Path) -> None:
@@ -195,7 +195,8 @@ def test_the_steps_of_a_task_are_looked_at(tmp_path: Path) -> None:
         (task / "steps" / step / "instruction.md").write_text("Go on.")
     assert ids(tmp_path) == ["long"]
     (task / "tests" / "test.sh").unlink()
-    assert refusal(tmp_path)[0] == "the step 'one' of the task ds/long has no test script"
+    where = "it would be ds/long/steps/one/tests/test.sh, or ds/long/tests/test.sh for all steps"
+    assert refusal(tmp_path) == ("the step 'one' of the task ds/long has no test script", where)
     (task / "tests" / "test.sh").write_text("")
     (task / "steps" / "two" / "instruction.md").unlink()
     assert refusal(tmp_path)[0] == "the task ds/long has no steps/two/instruction.md"

@@ -59,8 +59,15 @@ def test_a_command_names_what_is_sent(check: Callable[..., HelixRunner], folder:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["{python}", "agent.py"], "{python} is the interpreter here, and this runs in the job; write python3"),
-        (["python3", "agnet.py"], "the script 'agnet.py' does not exist beside the file; a script that the job has"),
+        (
+            ["{python}", "agent.py"],
+            "{python} is the interpreter here, and this runs in the job; write python3, or its path there",
+        ),
+        (
+            ["python3", "agnet.py"],
+            "the script 'agnet.py' does not exist beside the file; a script that the job has already is named by its "
+            "whole path there",
+        ),
         (["bash", "run.sh"], "the script 'run.sh' does not exist beside the file"),
         (["python3", "../outside.py"], "'../outside.py' leaves the experiment's folder; copy the file into it"),
         (["python3", "link.py"], "'link.py' leaves the experiment's folder; copy the file into it"),
@@ -98,7 +105,10 @@ def test_files_that_cannot_be_sent_together(
     monkeypatch.setattr(helix_forms, "FILES_LIMIT", 5)
     where, said = refused(files=["lib/agent.py"])
     assert where == ()
-    assert said.startswith("the files that are sent with each job have 8 bytes; at most 5 are sent; put large ones")
+    assert said == (
+        "the files that are sent with each job have 8 bytes; at most 5 are sent; put large ones into the job's image, "
+        "or where it can fetch them"
+    )
 
 
 def test_a_file_that_is_named_twice_is_sent_once(check: Callable[..., HelixRunner], folder: Path) -> None:
@@ -127,14 +137,21 @@ def test_an_address_is_that_of_a_server(refused: Callable[..., tuple[tuple[objec
 def test_an_address_holds_no_password(refused: Callable[..., tuple[tuple[object, ...], str]]) -> None:
     where, said = refused(base_url="http://me:hush@x")
     assert where == ("base_url",)
-    assert said.endswith("leave it out, and name the variable that holds a token with token_env")
+    assert said == (
+        "is an address with a user in it, and this file is no place for that; leave it out, and name the variable that "
+        "holds a token with token_env"
+    )
     assert "hush" not in said
 
 
 @pytest.mark.parametrize(
     ("executor", "said"),
     [
-        ({"provider": "subprocess", "image": "x"}, "image is for containers, and subprocess runs on the server's host"),
+        (
+            {"provider": "subprocess", "image": "x"},
+            "image is for containers, and subprocess runs on the server's host; leave it out, or name a provider that "
+            "runs containers",
+        ),
         ({"provider": "subprocess", "compute": "gpu"}, "compute is for containers"),
         ({"provider": "subprocess", "resources": {}}, "resources is for containers"),
         ({"provider": "slurm"}, "Input should be 'subprocess', 'docker', 'kubernetes_job' or 'volcano_job'"),

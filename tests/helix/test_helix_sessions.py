@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-import pytest_metricbench.pytest_side.opening
-import pytest_metricbench.pytest_side.scheduling
-import pytest_metricbench.pytest_side.session  # noqa: F401  (a session in this process forgets what it imported itself)
 from tests.helix.helix_lab import without_others
 from tests.helix.helix_server import ENDED, HelixServer
 

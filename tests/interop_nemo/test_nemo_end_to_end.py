@@ -11,10 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-# Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.pytest_side.opening
-import pytest_metricbench.pytest_side.scheduling
-import pytest_metricbench.pytest_side.session  # noqa: F401
 from pytest_metricbench import stages
 from pytest_metricbench.interop.nemo.writing import write_bundles
 from tests.interop_nemo.bundle_lab import SAMPLES, Lab, Trial, edit_row

@@ -335,6 +335,43 @@ def test_what_is_no_mapping_of_scores(answer: object) -> None:
         as_scores(answer)
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ([("reward", 1)], 'the scores are a list [["reward", 1]]; a mapping of score names to values is expected'),
+        (None, "the scores are null; a mapping of score names to values is expected"),
+        ({}, "the mapping of scores is empty; at least the primary score is expected"),
+        ({1: 2}, "1 is no name of a score; a text of 1 to 200 characters is expected"),
+        ({"": 2}, "'' is no name of a score; a text of 1 to 200 characters is expected"),
+        ({"x" * 201: 2}, f"{'x' * 201!r} is no name of a score; a text of 1 to 200 characters is expected"),
+    ],
+)
+def test_what_scores_are_told(answer: object, said: str) -> None:
+    with pytest.raises(ContractError) as caught:
+        as_scores(answer)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[]", 'response.json holds a list []; {"scores": {name: value}} is expected'),
+        ('{"reward": 1}', 'response.json holds a mapping {"reward": 1}; {"scores": {name: value}} is expected'),
+    ],
+)
+def test_what_is_no_answer_of_a_verifier(response: Path, content: str, said: str) -> None:
+    assert refusal(response, content) == said
+
+
+def test_an_object_that_fails_when_it_is_asked_for_its_value_is_told_like_any_other() -> None:
+    class Hostile:
+        def item(self) -> object:
+            raise RuntimeError("not now")
+
+    with pytest.raises(ContractError, match=r"^score 'reward' is of type Hostile"):
+        as_score_value("reward", Hostile())
+
+
 def test_names_become_plain_texts() -> None:
     (name,) = as_scores({np.str_("reward"): 1})
     assert type(name) is str

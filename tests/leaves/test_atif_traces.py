@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_metricbench.atif import walk
 from pytest_metricbench.atif.trace import Trace, TraceError, parse_trace
 
 TRACES = Path(__file__).parent / "traces"
@@ -176,6 +177,29 @@ STEP = "trajectory.steps[0]"
 )
 def test_another_form_is_told_with_its_place(value: object, words: str) -> None:
     assert words in refusal(value)
+
+
+CALLS = [{"function_name": name, "arguments": {}} for name in "abc"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "message"),
+    [
+        ("TOOLS_LIMIT", declaring([{"name": name} for name in "abc"]),
+         "trajectory.agent.tool_definitions declares more than 2 tools"),
+        ("TOOLS_LIMIT", trajectory("a", "b", "c"),
+         "trajectory.steps[3].tool_calls[0] is the call of more than 2 different tools"),
+        ("STEP_LIMIT", trajectory(steps=[{"tool_calls": CALLS}]),
+         f"{STEP}.tool_calls has more than 2 calls in one step"),
+        ("STEP_LIMIT", trajectory(steps=[{"observation": {"results": [{"source_call_id": "1"}] * 3}}]),
+         f"{STEP}.observation.results has more than 2 results in one step"),
+    ],
+)  # fmt: skip
+def test_more_than_is_held_in_memory_is_refused(
+    monkeypatch: pytest.MonkeyPatch, limit: str, value: object, message: str
+) -> None:
+    monkeypatch.setattr(walk, limit, 2)
+    assert refusal(value) == message
 
 
 @given(

@@ -31,17 +31,24 @@ def test_nothing_runs_and_runs_again(folder: pytest.Pytester, cached: str, other
 def test_durations_without_a_shard(folder: pytest.Pytester) -> None:
     result = folder.runpytest("experiment.yml", "--metricbench-durations", "attempts.jsonl")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: metricbench: --metricbench-durations: *--metricbench-shard*"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: metricbench: --metricbench-durations: there are no parts to balance; add --metricbench-shard I/N"]
+    )
 
 
 def test_durations_that_are_not_there_name_their_option(folder: pytest.Pytester) -> None:
     arguments = ["--metricbench-shard", "1/2", "--metricbench-durations", "absent.jsonl"]
     result = folder.runpytest("experiment.yml", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: metricbench: --metricbench-durations: *absent.jsonl: there is no such file*"])
+    result.stderr.fnmatch_lines(
+        [
+            "ERROR: metricbench: --metricbench-durations: *absent.jsonl: there is no such file; name the attempts.jsonl of an earlier run"
+        ]
+    )
 
 
 def test_a_merge_that_swallows_the_experiment(folder: pytest.Pytester) -> None:
     result = folder.runpytest("--metricbench-merge", "store", "experiment.yml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: metricbench: --metricbench-merge: 'experiment.yml' is a file*before*"])
+    advice = "name the folders of stores, and the experiment before the option, which takes all that follows"
+    result.stderr.fnmatch_lines([f"ERROR: metricbench: --metricbench-merge: 'experiment.yml' is a file; {advice}"])

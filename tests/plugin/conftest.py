@@ -1,16 +1,8 @@
 """Fixtures of the plugin's integration tests."""
 
-from contextlib import suppress
-
 import pytest
 
-# Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.pytest_side.opening
-import pytest_metricbench.pytest_side.session
 from tests.plugin.plugin_lab import Lab
-
-with suppress(ImportError):  # without pytest-xdist
-    import pytest_metricbench.pytest_side.scheduling  # noqa: F401
 
 
 @pytest.fixture

@@ -4,10 +4,6 @@ import sys
 
 import pytest
 
-# Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.pytest_side.opening
-import pytest_metricbench.pytest_side.scheduling
-import pytest_metricbench.pytest_side.session  # noqa: F401
 from tests.recorded.recorded_lab import RecordedLab
 
 

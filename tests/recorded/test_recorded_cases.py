@@ -157,7 +157,7 @@ class TestBaseline:
 
     def test_an_alias_of_two(self) -> None:
         variants = {name: RecordedVariant(name, alias="x") for name in ("good", "bad")}
-        with pytest.raises(RecordingError, match=r"runner.baseline: 'x' may be good or bad"):
+        with pytest.raises(RecordingError, match=r"^runner.baseline: 'x' may be good or bad; write the whole name$"):
             build_case(recordings(attempt("good", "a"), attempt("bad", "a"), variants=variants), "x")
 
     def test_nothing_recorded(self) -> None:

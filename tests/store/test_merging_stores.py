@@ -101,13 +101,17 @@ def test_other_inputs_are_refused_by_name(
 ) -> None:
     one = filled("one", [record("t1")], digests={"cases": {"c": {"inputs": "1"}}})
     two = filled("two", [record("t2")], digests={"cases": {"c": {"inputs": "2"}}})
-    with pytest.raises(StoreError, match=r"different inputs \(cases\.c\.inputs\)"):
+    with pytest.raises(
+        StoreError, match=r"different inputs \(cases\.c\.inputs\); run both from the same files, then merge$"
+    ):
         merged(tmp_path, one, two)
 
 
 def test_no_store_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreError, match="there is no store"):
+    with pytest.raises(
+        StoreError, match=r"empty: there is no store \(no attempts.jsonl\); name the folder that holds one$"
+    ):
         merged(tmp_path, tmp_path / "empty")
 
 
@@ -116,7 +120,8 @@ def test_changed_files_are_not_passed_on(
 ) -> None:
     one = filled("one", [record("t1")], {"log.txt": "hello"})
     (one / "attempts/c/baseline/t1/trial-t1-1/log.txt").write_text("other")
-    with pytest.raises(StoreError, match="have changed"):
+    said = "files are missing or have changed since they were recorded; that store is damaged$"
+    with pytest.raises(StoreError, match=said):
         merged(tmp_path, one)
 
 

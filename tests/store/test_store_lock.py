@@ -132,7 +132,13 @@ def test_a_holder_that_has_not_said_who_it_is(path: Path) -> None:
     path.parent.mkdir()
     with path.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(StoreError, match=r"another run is writing this store \(unknown\)"):
+        with pytest.raises(
+            StoreError,
+            match=(
+                r"another run is writing this store \(unknown\); wait for it, or use --metricbench-store for a store of your "
+                "own$"
+            ),
+        ):
             StoreLock(path)
 
 

@@ -6,11 +6,6 @@ from typing import Any, Final
 
 import pytest
 
-# Imported once here, since a session in this process forgets the modules that it imported itself.
-import pytest_metricbench.pytest_side.opening
-import pytest_metricbench.pytest_side.scheduling
-import pytest_metricbench.pytest_side.session
-import pytest_metricbench.runners.suite  # noqa: F401
 from tests.suite_runner.suite_lab import PRICES, TESTS, diff
 
 EXPERIMENT: Final = """\
