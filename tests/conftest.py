@@ -79,8 +79,9 @@ def imported_once() -> None:
 
 
 @pytest.fixture
-def pytester(imported_once: None, pytester: pytest.Pytester) -> pytest.Pytester:
-    """pytest's own, once everything is imported."""
+def pytester(imported_once: None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """pytest's own, once everything is imported; its sessions write lines of 80 characters, wherever they run."""
+    monkeypatch.setenv("COLUMNS", "80")
     return pytester
 
 

@@ -230,6 +230,16 @@ def check_interval(figure: Coefficient) -> None:
         assert -1 <= figure.interval[0] <= figure.value <= figure.interval[1] <= 1
 
 
+def test_the_interval_of_a_coefficient_is_symmetric_in_its_sign() -> None:
+    """atanh of the redraws is 0.2, 0.5 and 0.8, of which the standard deviation is 0.3."""
+    redrawn = np.tanh([0.2, 0.5, 0.8])
+    reach = 1.959963984540054 * 0.3
+    above = correlation_interval(math.tanh(0.5), redrawn).interval
+    below = correlation_interval(-math.tanh(0.5), -redrawn).interval
+    assert above == pytest.approx((math.tanh(0.5 - reach), math.tanh(0.5 + reach)), abs=1e-9)
+    assert below == pytest.approx((math.tanh(-0.5 - reach), math.tanh(-0.5 + reach)), abs=1e-9)
+
+
 def test_intervals_that_cannot_be_made_say_why() -> None:
     nothing = correlation_interval(0.5, np.array([0.5] * 90 + [math.nan] * 10))
     assert nothing.reason == "10 of 100 redraws have no coefficient, more than 5 %"

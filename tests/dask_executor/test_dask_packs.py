@@ -91,9 +91,9 @@ def test_no_file_leaves_the_folder(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("entries", "digests", "said"),
     [
-        ([("a", b"x")], {}, "first difference is 'a'"),
+        ([("a", b"x")], {}, "^what arrived is not what was announced; the first difference is 'a'$"),
         ([], {"a": digest_bytes(b"x")}, "first difference is 'a'"),
-        ([("a", b"x")], {"a": digest_bytes(b"y")}, "another content"),
+        ([("a", b"x")], {"a": digest_bytes(b"y")}, "^a arrived with another content than was announced$"),
         ([("a", b"x" * (LIMIT + 1))], {"a": digest_bytes(b"x" * (LIMIT + 1))}, "larger than 1 MiB"),
     ],
     ids=["too many", "too few", "other content", "too large"],

@@ -9,6 +9,7 @@ import pytest
 from pytest_metricbench import load_experiment
 from pytest_metricbench.definition.problems import DefinitionError
 from pytest_metricbench.executor_settings import DaskSettings, ExecutorTextError, settings_of_text
+from pytest_metricbench.executors import dask_connection
 from pytest_metricbench.executors.base import ExecutorError
 from pytest_metricbench.executors.dask_connection import Cluster
 from tests.dask_executor.dask_lab import experiment
@@ -31,8 +32,12 @@ def test_the_short_form(text: str, settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ["dask:0", "dask:node", "dask:1e3", "dask:9999", "dask:tcp//node:1", "dask:a b:1"])
 def test_a_short_form_that_names_no_cluster(text: str) -> None:
-    with pytest.raises(ExecutorTextError, match="names no Dask cluster; write dask:tcp://HOST:8786"):
+    with pytest.raises(ExecutorTextError) as caught:
         settings_of_text(text)
+    assert str(caught.value) == (
+        f"{text.partition(':')[2]!r} names no Dask cluster; write dask:tcp://HOST:8786, dask:scheduler.json, or dask:N "
+        "for N workers on this machine"
+    )
 
 
 def test_the_long_form(tmp_path: Path) -> None:
@@ -129,8 +134,18 @@ def pytest_metricbench_runners():
 @pytest.mark.parametrize(
     ("baseline_first", "many", "said"),
     [
-        (True, 0, "the runner 'refused' builds the attempts of mutants on those of the baseline"),
-        (False, 3, "the runner 'refused' hands its attempts to a cluster of its own"),
+        (
+            True,
+            0,
+            "the runner 'refused' builds the attempts of mutants on those of the baseline, which it keeps in warm "
+            "processes of this machine; run it with the executor local and pytest -n (pytest-xdist)",
+        ),
+        (
+            False,
+            3,
+            "the runner 'refused' hands its attempts to a cluster of its own; run it with the executor local or "
+            "threads",
+        ),
     ],
 )
 def test_runners_that_need_another_executor_are_refused(
@@ -145,5 +160,36 @@ def test_runners_that_need_another_executor_are_refused(
 
 def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ExecutorError, match=r"pip install 'pytest-metricbench\[dask\]'"):
+    with pytest.raises(ExecutorError) as caught:
         Cluster(DaskSettings(workers=1))
+    said = "the executor dask needs distributed, which is not installed: pip install 'pytest-metricbench[dask]'"
+    assert str(caught.value) == said
+
+
+def test_no_scheduler_is_named() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(ExecutorError) as caught:
+        Cluster(DaskSettings())
+    assert str(caught.value) == (
+        "no Dask scheduler is named: write dask:tcp://HOST:8786 or dask:scheduler.json, set DASK_SCHEDULER_ADDRESS, or "
+        "write dask:4 for a cluster of four workers on this machine"
+    )
+
+
+def test_scheduler_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    path = tmp_path / "scheduler.json"
+    with pytest.raises(ExecutorError) as caught:
+        Cluster(DaskSettings(scheduler_file=str(path)))
+    assert str(caught.value) == (
+        f"the scheduler file {path} cannot be read (No such file or directory); dask scheduler --scheduler-file {path} "
+        "writes it"
+    )
+    monkeypatch.setattr(dask_connection, "_HALF_WRITTEN", 0.0)
+    for content in ("", "[]", "{}"):
+        path.write_text(content)
+        with pytest.raises(ExecutorError) as caught:
+            Cluster(DaskSettings(scheduler_file=str(path)))
+        assert str(caught.value) == (
+            f"{path} is no scheduler file: it names no address; dask scheduler --scheduler-file writes one"
+        )

@@ -187,6 +187,13 @@ def test_a_key_that_is_written_as_its_default_is_the_default(desk: Desk) -> None
     assert 'disagrees: the listing changed, suffix was null and is ".md"; renew it' in problem
 
 
+def test_a_lock_is_not_said_to_hold_too_much_while_a_case_is_wrong(desk: Desk) -> None:
+    """What is wrong keeps the subsets from being drawn, and they are wanted all the same."""
+    write_lock(desk.load(SHELF).lock)
+    (problem,) = desk.said(SHELF.replace("    tasks:", "    descriptin: x\n    tasks:"))
+    assert "cases[0].descriptin: is an unknown key" in problem
+
+
 def test_a_new_file_makes_the_lock_disagree(desk: Desk) -> None:
     write_lock(desk.load(SHELF).lock)
     (desk.path / "set" / "c.txt").write_text("c")

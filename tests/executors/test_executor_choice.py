@@ -144,10 +144,12 @@ def test_workers_of_xdist_are_refused(lab: Lab) -> None:
     lab.make(executor="threads:2")
     result = lab.run("-n2", executor="threads")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--metricbench-executor: the executor threads makes the attempts of one*-n 0*"])
+    said = "the executor threads makes the attempts of one pytest process, and pytest -n gives them to several"
+    option = "--metricbench-executor"
+    result.stderr.fnmatch_lines([f"ERROR: metricbench: {option}: {said}; run with -n 0, or leave {option} out"])
     result = lab.run("-n2", executor=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*experiment.yml: the executor threads *run with -n 0, or take --metricbench-exec*"])
+    result.stderr.fnmatch_lines([f"*experiment.yml: {said}; run with -n 0, or take {option} local"])
     assert lab.calls() == []
     assert lab.run("-n0", executor=None).ret == 0
 
@@ -157,11 +159,13 @@ def test_workers_of_xdist_are_refused(lab: Lab) -> None:
     [
         (
             {"kind": "python", "agent": "agent:run"},
-            "*the runner 'python' makes one attempt at a time in a process; set thread_safe: true where *",
+            "*the runner 'python' makes one attempt at a time in a process; set thread_safe: true where its agent and "
+            "verifier may be called by several threads*",
         ),
         (
             {"kind": "own"},
-            "*the runner 'own' makes one attempt at a time in a process; run them in processes*",
+            "*the runner 'own' makes one attempt at a time in a process; run them in processes, with pytest -n "
+            "(pytest-xdist)*",
         ),
     ],
 )

@@ -83,6 +83,14 @@ def test_the_other_hooks(folder: pytest.Pytester, hook: str, given: str, said: s
     assert message == f"the hook {name} of conftest.py{said}"
 
 
+@pytest.mark.parametrize("kind", ["wrapper", "hookwrapper"])
+def test_a_hook_that_is_a_wrapper(folder: pytest.Pytester, kind: str) -> None:
+    conftest = (
+        f"import pytest\n\n@pytest.hookimpl({kind}=True)\ndef pytest_metricbench_runners():\n    return (yield)\n"
+    )
+    assert refused(folder, conftest) == f"{HOOK} is a wrapper; return a list instead"
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

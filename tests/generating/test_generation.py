@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_metricbench.bases import Runner
 from pytest_metricbench.definition.ids import variant_id_problem
+from pytest_metricbench.generating import generation as generation_module
 from pytest_metricbench.generating.base import Context, Dropped, Generator, Proposal
 from pytest_metricbench.generating.builtin import known_makers
 from pytest_metricbench.generating.generation import Generation, sampled, slug
@@ -240,6 +241,29 @@ def test_params_that_are_merged_are_listed_so_that_they_come_to_what_was_meant(b
     entries = made.entries()
     assert notes(entries) == {"generated mutants that the runner's params cannot express: dropped": 1}
     assert [runner.inherit(baseline, made.params(entry["diff"])) for entry in mutants(entries)] == wanted
+
+
+def test_what_a_generator_gives_is_looked_at(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusal(*given: Any, **keys: Any) -> tuple[str, str]:
+        with pytest.raises(SourceError) as caught:
+            list(generation(bench, *given, **keys).entries())
+        return caught.value.message, caught.value.remedy
+
+    message, remedy = refusal(3)
+    who = message.removesuffix(" gave 3")
+    assert "Given" in who
+    assert who != message
+    assert remedy == "a generator gives Proposal and Dropped"
+    odd = Proposal("an op", "x", "x changed", files={"policy.md": "x"})
+    assert refusal(odd) == (f"{who} names an operator 'an op'", "letters, digits and - are allowed")
+    there = {"files": "policy.md"}
+    assert refusal(change("x", "x"), baseline=there) == (
+        "the baseline's params have a key 'files' that is no mapping",
+        "call it otherwise: generated mutants give the agent changed files there",
+    )
+    monkeypatch.setattr(generation_module, "_MUTANTS_LIMIT", 2)
+    many = [change(name, name) for name in "abc"]
+    assert refusal(*many) == ("from: given makes more than 2 mutants", "narrow it")
 
 
 def test_what_a_generator_raises_names_it(bench: Bench) -> None:

@@ -71,6 +71,28 @@ def test_a_diff_that_does_not_fit_is_refused() -> None:
         changed_texts(diff, {"p.md": "a\nx\n"}.__getitem__, "")
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("a: [1", "what it makes of the params is no YAML: "),
+        ("- a", "what it makes of the params is no mapping"),
+        ("5", "what it makes of the params is no mapping"),
+    ],
+)
+def test_a_diff_after_which_the_params_are_none_is_refused(made: str, said: str) -> None:
+    params = params_text({"a": 1})
+    diff = params_diff({"a": 1}, {"a": 2}).replace("+a: 2", f"+{made}")
+    assert f"+{made}" in diff
+    with pytest.raises(PatchError) as caught:
+        changed_texts(diff, {}.__getitem__, params)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_diff_that_removes_all_params_leaves_none() -> None:
+    params = params_text({"a": 1})
+    assert changed_texts(params_diff({"a": 1}, {}), {}.__getitem__, params) == ({}, {})
+
+
 def test_without_positions_a_diff_stays_the_same_when_lines_are_added_above() -> None:
     old, new = "a\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n"
     above = "".join(f"{number}\n" for number in range(9))

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from pytest_metricbench.bases import Role
 from pytest_metricbench.definition.fields import role_of
 from pytest_metricbench.runners.harbor import found as harbor_found
+from pytest_metricbench.runners.harbor.config import job_config
 from pytest_metricbench.runners.harbor.runner import HarborRunner
-from tests.harbor_runner.harbor_runner_lab import make_runner
+from tests.harbor_runner.harbor_runner_lab import make_runner, request_for
 
 
 def refusal(folder: Path, **keys: Any) -> str:
@@ -92,6 +93,31 @@ def test_an_environment_is_named_shortly_or_described(tmp_path: Path) -> None:
     with pytest.raises(ValidationError) as caught:
         make_runner(tmp_path, harbor="/bin/true", environment={"typ": "podman"})
     assert caught.value.errors()[0]["loc"] == ("environment", "typ")
+
+
+@pytest.mark.parametrize(
+    ("key", "part"),
+    [
+        ("environment", {"override_cpus": 2.0}),
+        ("environment", {"override_memory_mb": 512}),
+        ("environment", {"override_storage_mb": 1024}),
+        ("environment", {"override_gpus": 1}),
+        ("retry", {"max_retries": 2}),
+        ("retry", {"include_exceptions": ["RuntimeError"]}),
+        ("retry", {"exclude_exceptions": ["ValueError"]}),
+        ("retry", {"wait_multiplier": 1.5}),
+        ("retry", {"min_wait_sec": 0.5}),
+        ("retry", {"max_wait_sec": 9.0}),
+    ],
+)
+def test_harbor_is_told_what_is_given_by_the_same_name(tmp_path: Path, key: str, part: dict[str, Any]) -> None:
+    request = request_for(tmp_path, {"agent": "oracle"})
+    told: dict[str, Any] = {}
+    for given in ({}, part):
+        config = job_config(make_runner(tmp_path, checked=False, **{key: given}), request, tmp_path / "jobs")
+        told[str(given)] = config[key]
+    assert told[str(part)] == {**told["{}"], **part}
+    assert told[str(part)] != told["{}"]
 
 
 def test_which_digest_a_key_belongs_to() -> None:

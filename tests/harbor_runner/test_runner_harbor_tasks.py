@@ -159,12 +159,15 @@ def test_a_broken_task_is_named(tmp_path: Path, toml: str, message: str) -> None
     assert refusal(tmp_path)[0] == message
 
 
+LEFT_OUT = "Harbor would leave it out; add {}, or leave the task out with exclude"
+
+
 @pytest.mark.parametrize(
     ("gone", "message"),
     [
-        ("task.toml", ("ds/bad has no task.toml", "")),
-        ("instruction.md", ("the task ds/bad has no instruction.md", "")),
-        ("tests/test.sh", ("the task ds/bad has no tests/test.sh", "")),
+        ("task.toml", ("ds/bad has no task.toml", "a folder of a dataset that is no task is named under exclude")),
+        ("instruction.md", ("the task ds/bad has no instruction.md", LEFT_OUT.format("the file"))),
+        ("tests/test.sh", ("the task ds/bad has no tests/test.sh", LEFT_OUT.format("the file"))),
     ],
 )
 def test_a_task_that_lacks_a_part_is_named(tmp_path: Path, gone: str, message: tuple[str, str]) -> None:
@@ -178,7 +181,7 @@ def test_a_task_without_an_environment(tmp_path: Path) -> None:
     assert ids(tmp_path) == ["bad"]
     (tmp_path / "ds" / "bad" / "environment").rmdir()
     message = "the task ds/bad has neither a folder environment nor a docker_image in its task.toml"
-    assert refusal(tmp_path) == (message, "")
+    assert refusal(tmp_path) == (message, LEFT_OUT.format("one of them"))
 
 
 def test_a_task_with_a_verifier_of_its_own_needs_no_script(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_link_that_stands_there_already_is_not_followed(workspace: Path) -> No
 
 
 def test_a_file_in_the_way_of_a_folder(workspace: Path) -> None:
-    with pytest.raises(ResultError, match="^it cannot be unpacked: "):
+    with pytest.raises(ResultError, match=r"^it cannot be unpacked: "):
         unpack(packed(("workspace/a", b""), ("workspace/a/b", b"")), workspace)
 
 

@@ -246,7 +246,7 @@ def test_a_profile_that_the_server_does_not_have(perform: Perform, server: Helix
 def test_a_container_goes_to_the_profile_of_its_backend(
     perform: Perform, server: HelixServer, keys: dict[str, str], compute: str
 ) -> None:
-    resources = {"limits": {"memory": "1Gi"}, "num_gpus": 2}
+    resources = {"limits": {"memory": "1Gi"}, "num_gpus": 2, "shm_size": "2Gi"}
     executor = {"provider": "kubernetes_job", "image": "agents:1", "resources": resources, **keys}
     assert perform(executor=executor, keep_jobs=True).kind == "scored"
     (job,) = server.jobs.values()
@@ -254,7 +254,8 @@ def test_a_container_goes_to_the_profile_of_its_backend(
     assert (sent["provider"], sent["profile"]) == (compute, "default")
     assert sent["container"]["image"] == "agents:1"
     assert sent["container"]["entrypoint"] == ["python3"]
-    assert sent["resources"] == {"requests": {}, "limits": {"memory": "1Gi"}, "num_gpus": 2, "num_nodes": 1}
+    wanted = {"requests": {}, "limits": {"memory": "1Gi"}, "num_gpus": 2, "num_nodes": 1, "shm_size": "2Gi"}
+    assert sent["resources"] == wanted
 
 
 def test_a_refused_token_names_its_variable_and_not_itself(

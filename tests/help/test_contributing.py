@@ -3,6 +3,7 @@
 import re
 import shlex
 import tomllib
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def test_the_map_is_the_page_of_the_architecture() -> None:
 
 def test_its_commands_say_what_is_there() -> None:
     scripts = set(re.findall(r"`(\.ci/\w+)", GUIDE))
-    assert scripts == {".ci/run", ".ci/matrix", ".ci/full"}
+    assert scripts == {".ci/run", ".ci/matrix", ".ci/full", ".ci/coverage"}
     tools = {"pytest", "ruff", "mypy", "mkdocs", "pip", "python"}
     commands = [code for code in re.findall(r"`([^`\n]+)`", GUIDE) if ".venv-dev/bin/" in code]
     assert {
@@ -67,6 +68,18 @@ def test_its_commands_say_what_is_there() -> None:
     for path, option in selected:
         wanted = option.removeprefix(" -k ")
         assert re.search(rf"def test_\w*{wanted}", (ROOT / path).read_text("utf-8")), (path, wanted)
+
+
+def test_what_is_left_out_of_the_measured_coverage_is_there() -> None:
+    """A module that has moved would be measured, or left out, by mistake."""
+    settings = ConfigParser()
+    settings.read_string((ROOT / ".ci/coverage.ini").read_text("utf-8"))
+    names = settings["run"]["omit"].split()
+    assert len(names) > 5
+    assert [name for name in names if not (ROOT / name.removeprefix("*/")).is_file()] == []
+    assert settings["run"]["branch"] == "true"
+    assert re.search(r"^least=95$", (ROOT / ".ci/coverage").read_text("utf-8"), re.M)
+    assert "bash .ci/coverage\n" in (ROOT / ".ci/full").read_text("utf-8")
 
 
 def test_every_python_is_tested_wherever_pythons_are_named() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_metricbench import deadlines
-from pytest_metricbench.deadlines import DeadlineExceededError, call_and_await, call_within
+from pytest_metricbench.deadlines import DeadlineExceededError, call_and_await, call_within, interrupted_after
 
 
 @pytest.fixture(autouse=True)
@@ -252,3 +252,59 @@ def test_anything_that_can_be_awaited_is(call: Callable[..., Any]) -> None:
             return nap(0).__await__()
 
     assert call(5, call_and_await, Later) == "done"
+
+
+# ---------------------------------------------------------------- a limit of CPU time
+
+
+def compute(cpu: float) -> str:
+    """Use up so many seconds of CPU time."""
+    until = time.process_time() + cpu
+    while time.process_time() < until:
+        pass
+    return "done"
+
+
+def test_what_computes_for_too_long_is_interrupted() -> None:
+    with pytest.raises(KeyboardInterrupt, match=r"longer than 0\.05 s of CPU time"), interrupted_after(0.05):
+        compute(30)
+
+
+def test_what_swallows_the_interruption_is_interrupted_again() -> None:
+    swallowed = []
+
+    def swallow() -> None:
+        try:
+            compute(30)
+        except KeyboardInterrupt as error:
+            swallowed.append(error)
+        compute(30)
+
+    with pytest.raises(KeyboardInterrupt), interrupted_after(0.02):
+        swallow()
+    assert len(swallowed) == 1
+
+
+def test_what_waits_is_not_interrupted_and_what_follows_neither() -> None:
+    """The limit is of CPU time: a busy machine makes nothing long."""
+    with interrupted_after(0.05):
+        time.sleep(0.2)
+    assert compute(0.1) == "done"
+
+
+def test_an_error_inside_is_raised_as_it_is() -> None:
+    with pytest.raises(ValueError, match="as it is"), interrupted_after(5):
+        raise ValueError("as it is")
+
+
+def test_beside_the_main_thread_there_is_no_limit() -> None:
+    results = []
+
+    def run() -> None:
+        with interrupted_after(0.01):
+            results.append(compute(0.05))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert results == ["done"]

@@ -40,11 +40,8 @@ def test_durations_that_are_not_there_name_their_option(folder: pytest.Pytester)
     arguments = ["--metricbench-shard", "1/2", "--metricbench-durations", "absent.jsonl"]
     result = folder.runpytest("experiment.yml", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        [
-            "ERROR: metricbench: --metricbench-durations: *absent.jsonl: there is no such file; name the attempts.jsonl of an earlier run"
-        ]
-    )
+    said = "absent.jsonl: there is no such file; name the attempts.jsonl of an earlier run"
+    result.stderr.fnmatch_lines([f"ERROR: metricbench: --metricbench-durations: *{said}"])
 
 
 def test_a_merge_that_swallows_the_experiment(folder: pytest.Pytester) -> None:

@@ -100,10 +100,13 @@ def test_every_way_to_distribute(lab: Lab, mode: str) -> None:
     assert lab.summary()["complete"]
 
 
+EACH = "--dist each would make every attempt anew on every worker; --dist load makes each once"
+
+
 def refuses_each(lab: Lab, *args: str) -> None:
     result = lab.run(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: metricbench: --dist each * every attempt *--dist load*"])
+    result.stderr.fnmatch_lines([f"ERROR: metricbench: {EACH}"])
     assert lab.calls() == []
     assert not lab.store().exists()
     result.stdout.no_fnmatch_line("*INTERNALERROR*")

@@ -73,8 +73,8 @@ def test_the_same_schema_the_ignored_files_and_another_workflow_stay(tmp_path: P
     [
         ("file", "file is no folder; nothing was written. Name a folder"),
         ("file/below", "file exists; nothing was written. Move it, or name another folder"),
-        ("nul\0", "nothing was written"),
-        ("x" * 300, "nothing was written"),
+        ("nul\0", "a folder has no null character in its name; nothing was written. Name a folder"),
+        ("x" * 300, ": File name too long; nothing was written"),
     ],
 )
 def test_folders_that_cannot_be(tmp_path: Path, where: str, said: str) -> None:
@@ -83,6 +83,18 @@ def test_folders_that_cannot_be(tmp_path: Path, where: str, said: str) -> None:
         begin(Path(where), "table", here=tmp_path)
     assert said in str(error.value)
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+def test_a_file_in_the_way_of_a_folder_further_down(tmp_path: Path) -> None:
+    make(tmp_path, {"there/file": "mine"})
+    with pytest.raises(StartError) as error:
+        place({tmp_path / "there/new.txt": "text", tmp_path / "there/file/below.txt": "text"})
+    assert str(error.value) == f"{tmp_path / 'there/file'} exists; nothing was written. Move it, or name another folder"
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["file"]
+    (tmp_path / "there/file").unlink()
+    (tmp_path / "there/file").symlink_to("nowhere")
+    with pytest.raises(StartError, match="file exists; nothing was written"):
+        place({tmp_path / "there/file/below.txt": "text"})
 
 
 def test_a_folder_without_permission(tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ def test_a_holder_that_has_not_said_who_it_is(path: Path) -> None:
         with pytest.raises(
             StoreError,
             match=(
-                r"another run is writing this store \(unknown\); wait for it, or use --metricbench-store for a store of your "
-                "own$"
+                r"another run is writing this store \(unknown\); wait for it, or use --metricbench-store for a store "
+                "of your own$"
             ),
         ):
             StoreLock(path)
