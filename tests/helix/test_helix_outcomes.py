@@ -84,6 +84,20 @@ def test_the_verifier_runs_here_on_what_came_back(make: Make, ask: Ask, folder: 
     assert again.scores == {"reward": 0.0, "n": 3}
 
 
+def test_the_verifier_has_variables_of_its_own(perform: Perform, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = "{'seen': ' '.join(os.environ.get(name, '-') for name in ('STRICT', 'FROM_HERE', 'MODE'))}"
+    (folder / "verify.py").write_text(
+        f"import json, os\nscores = {{'reward': 1.0}} | {shown}\n"
+        "json.dump({'scores': scores}, open('response.json', 'w'))\n"
+    )
+    monkeypatch.setenv("FROM_HERE", "here")
+    environment = {"STRICT": "yes", "FROM_HERE": None}
+    keys = {"verifier": ["{python}", "verify.py"], "verifier_env": environment, "env": {"MODE": "fast"}}
+    assert perform("true", **keys).scores["seen"] == "yes here -"
+    monkeypatch.delenv("FROM_HERE")
+    assert error_of(perform("true", **keys)) == ("unmeasured", "MissingVariableError", "verifier")
+
+
 def test_a_response_of_the_agent_is_not_the_verifiers_word(perform: Perform, folder: Path) -> None:
     (folder / "verify.py").write_text("")
     outcome = perform(SCORED, verifier=["{python}", "verify.py"])

@@ -267,8 +267,12 @@ class TestRefusals:
     def test_a_broken_result(self, harbor_lab: HarborLab, content: str, said: str) -> None:
         job = harbor_lab.job(result({"reward": 1.0}))
         harbor_lab.trial(job, content)
-        message, _ = harbor_lab.refused(job)
+        message, remedy = harbor_lab.refused(job)
         assert message.startswith(said)
+        if content == "{}":
+            assert remedy == "it is no result of a trial of Harbor 0.13 or newer"
+        if "schema_version" in content:
+            assert remedy == "it was written by a newer Harbor; look for a newer pytest-metricbench"
 
     def test_a_result_cut_in_the_middle_says_what_to_do(self, harbor_lab: HarborLab) -> None:
         job = harbor_lab.job(result({"reward": 1.0}))
