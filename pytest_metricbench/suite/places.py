@@ -21,6 +21,8 @@ _NOT_IMPORTED: Final = frozenset({"conftest.py", "setup.py"})
 PROJECT: Final = "{project}/"
 """What the name of a place may begin with: the nearest folder, from the experiment's upwards, that is a project."""
 _PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
+_FOLDERS_OF_MANY: Final = frozenset({"test", "tests"})
+"""Names that are always a folder's: a package of that name on the path is a stray of another project, or Python's own."""
 _FILES_LIMIT: Final = 20_000
 """More files than this are no source of one package: somebody named the root of a disk."""
 
@@ -151,7 +153,7 @@ def _find(written: str, info: ValidationInfo) -> tuple[Path, Path, bool]:
     if written.startswith(PROJECT):
         return _in_project(written, folder, cached_only=bool(context.get("cached_only")))
     path = Path(os.path.abspath(folder / written))
-    if path.exists() or os.path.isabs(written) or not all(part.isidentifier() for part in written.split(".")):
+    if path.exists() or os.path.isabs(written) or not _may_be_imported(written):
         if strays(written, path, folder):
             remedy = f"name it from the project's ({PROJECT}...), absolutely, or as a package: name.of.it"
             raise _problem(written, f"leaves the experiment's folder; {remedy}")
@@ -169,6 +171,10 @@ def _find(written: str, info: ValidationInfo) -> tuple[Path, Path, bool]:
     for _ in written.split("."):
         base = base.parent
     return found, base, True
+
+
+def _may_be_imported(written: str) -> bool:
+    return written not in _FOLDERS_OF_MANY and all(part.isidentifier() for part in written.split("."))
 
 
 def _in_project(written: str, folder: Path, *, cached_only: bool) -> tuple[Path, Path, bool]:

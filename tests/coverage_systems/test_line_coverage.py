@@ -15,6 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from pytest_metricbench.contracts import CoverageError, CoverageRequest, Score
+from pytest_metricbench.coverage import line as line_module
 from pytest_metricbench.coverage.line import LineCoverage
 from pytest_metricbench.digests import digest_bytes
 from tests.present import present
@@ -329,6 +330,18 @@ def test_an_html_report_of_a_subset(measure: Measure, workspace: Path) -> None:
     assert re.search(r'<p class="mis[^"]*"><span class="n"><a id="t16"', text)
 
 
+def test_a_report_of_tasks_that_ran_nothing(measure: Measure, workspace: Path) -> None:
+    empty = json.dumps({"metricbench": 1, "key": "k", "complete": True, "passed": True, "files": {}}).encode()
+    assert measure({"a": {"reach.json": empty}}, html=True).value == 0
+    assert "refunds: s1" in (workspace / "html/index.html").read_text()
+
+
+def test_a_report_that_cannot_be_written_fails_the_request(measure: Measure, workspace: Path) -> None:
+    (workspace / "html").write_text("in the way")
+    with pytest.raises(CoverageError, match=r"^the HTML report cannot be written: .*html"):
+        measure({"a": {"reach.json": reach(TOTAL)}}, html=True)
+
+
 @pytest.mark.parametrize(("html", "written"), [(["s1"], True), (["pool"], False), (False, False)])
 def test_the_report_is_for_those_subsets_that_are_named(
     measure: Measure, workspace: Path, html: Any, written: bool
@@ -347,7 +360,10 @@ def test_the_report_is_for_those_subsets_that_are_named(
         ({"source": ["nowhere"]}, "is neither a file or folder"),
         ({"source": ["shop"], "measure": "statement"}, "line"),
         ({"source": ["shop"], "scope": "class"}, "function"),
-        ({"source": ["shop"], "include": ["shop/price.py"]}, "matches no file of the source"),
+        (
+            {"source": ["shop"], "include": ["shop/price.py"]},
+            "include: 'shop/price.py' matches no file of the source; its files are shop/",
+        ),
         ({"source": ["shop"], "omit": ["*"]}, "leave no file of the source"),
         ({"source": ["shop"], "x": 1}, "Extra"),
     ],
@@ -355,6 +371,16 @@ def test_the_report_is_for_those_subsets_that_are_named(
 def test_wrong_keys_are_refused(shop: Path, make: Callable[..., Any], keys: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         make(LineCoverage, **keys)
+
+
+def test_without_coverage_py_the_extra_is_named(
+    shop: Path, make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_module, "find_spec", lambda name: None)
+    with pytest.raises(ValidationError) as caught:
+        make(LineCoverage, source=["shop"])
+    said = "the coverage system line needs coverage.py; pip install 'pytest-metricbench[suite]'"
+    assert caught.value.errors()[0]["msg"] == said
 
 
 def test_a_changed_source_is_another_request(shop: Path, make: Callable[..., Any]) -> None:

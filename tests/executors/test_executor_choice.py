@@ -1,6 +1,7 @@
 """Which executor a session uses, what is said of it, and what is wrong with one that cannot be."""
 
 import resource
+import threading
 
 import pytest
 
@@ -138,6 +139,31 @@ def test_a_key_that_is_wrong(lab: Lab, executor: object, message: str) -> None:
     result = lab.run(executor=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_threads_that_the_system_does_not_have(lab: Lab, monkeypatch: pytest.MonkeyPatch, started: int) -> None:
+    """One is enough for all the work; with none nothing is measured, and it is said."""
+    start = threading.Thread.start
+    left = [started]
+
+    def start_few(thread: threading.Thread) -> None:
+        if thread.name.startswith("metricbench-attempts-"):
+            if not left[0]:
+                raise RuntimeError("can't start new thread")
+            left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_few)
+    lab.make()
+    result = lab.run()
+    if started:
+        assert (result.ret, len(lab.calls())) == (0, 18)
+    else:
+        assert result.ret not in (0, pytest.ExitCode.INTERNAL_ERROR)
+        assert lab.calls() == []
+        said = "no thread can be started: can't start new thread; take fewer at a time"
+        assert said in result.stdout.str() + result.stderr.str()
 
 
 def test_workers_of_xdist_are_refused(lab: Lab) -> None:

@@ -84,3 +84,13 @@ def test_which_names_lead_out_of_a_folder(tmp_path: Path) -> None:
 def test_a_file_that_is_a_circle_of_links_is_none(tmp_path: Path) -> None:
     (tmp_path / "round.json").symlink_to(tmp_path / "round.json")
     assert problem_of("round.json", tmp_path / "round.json", tmp_path) == "is no regular file"
+
+
+def test_what_a_name_is_of_in_place_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert problem_of("file", tmp_path / "file", tmp_path) is None
+    assert problem_of("a\0b", tmp_path, tmp_path) == "has a null character, which no name can hold"
+    assert problem_of(".", tmp_path, tmp_path) == "is a folder; name a file"
+    assert problem_of("none", tmp_path / "none", tmp_path) == f"does not exist; it is looked for in {tmp_path}"
+    leaves = "leaves the experiment's folder; copy the file into it, or name it absolutely"
+    assert problem_of("../x", tmp_path / "../x", tmp_path) == leaves

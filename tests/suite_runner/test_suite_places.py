@@ -1,5 +1,6 @@
 """Where the source and the tests are: beside the experiment, in a source tree, or installed."""
 
+import shutil
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def test_an_experiment_deeper_in_its_project(suite: SuiteLab) -> None:
     assert set(runner.project.source_files) == {"shop/__init__.py", "shop/prices.py"}
     assert runner.project.file_of("test_prices.py::test_total") == suite.path / "tests/test_prices.py"
     assert runner.model_dump(mode="json")["tests"] == "{project}/tests"
-    assert complaint(study, source=["{project}/../other"]) == (
+    assert complaint(study, source=["{project}/../other"], tests="{project}/tests") == (
         ("source", 0),
         f"'{{project}}/../other' leaves the project's folder, {suite.path}",
     )
@@ -84,6 +85,14 @@ def test_tests_that_are_not_there(suite: SuiteLab) -> None:
         ("tests",),
         f"'./test' does not exist; it is looked for in {suite.path}",
     )
+
+
+def test_a_stray_package_is_no_folder_of_tests(suite: SuiteLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.shop()
+    suite.write("elsewhere/tests/__init__.py", "")
+    monkeypatch.syspath_prepend(suite.path / "elsewhere")
+    shutil.rmtree(suite.path / "tests")
+    assert complaint(suite.path) == (("tests",), f"'tests' does not exist; it is looked for in {suite.path}")
 
 
 def test_task_files(suite: SuiteLab) -> None:
