@@ -187,6 +187,7 @@ class Expander:
             else:
                 joined_entries.append(Place(more.document, more.keys, {**entry.value, **more.value}))
         if may_add:
+            self._refuse_reviews(list(own.values()))
             return [*own.values(), *repeated, *joined_entries]
         known = [name for entry in expanded if (name := entry.text("id")) is not None]
         for name, entry in own.items():
@@ -196,6 +197,14 @@ class Expander:
                 (entry.child("id") or entry).problem(f"nothing is recorded of the {key[:-1]} {name!r}", remedy)
             )
         return [*joined_entries, *repeated]
+
+    def _refuse_reviews(self, further: list[Place]) -> None:
+        """Refuse further mutants that are found to be equivalent and change nothing: what was reviewed is gone."""
+        for entry in further:
+            if entry.child("equivalent") is not None and entry.child("params") is None:
+                message = f"there is no mutant {entry.text('id')!r} any more that this could be said of"
+                remedy = "remove the entry, or give it params where it is a mutant of its own"
+                self._problems.add((entry.child("id") or entry).problem(message, remedy))
 
     # ------------------------------------------------------------ cases that exist already
 

@@ -469,6 +469,23 @@ def test_generated_mutants_are_those_of_the_lock(drops: Desk) -> None:
     assert drops.load(makers=MAKERS).cases == experiment.cases
 
 
+def test_a_review_of_a_mutant_that_is_no_longer_made_is_told(drops: Desk) -> None:
+    """It would be a further mutant otherwise, one that changes nothing."""
+    text = DROPS.replace(
+        "{from: drops}}", "{from: drops}, listed: [{id: drop-x, equivalent: same}, {id: drop-q, equivalent: same}]}"
+    )
+    assert drops.said(text, makers=MAKERS) == [
+        "experiment.yml:7:86: cases[0].mutants.listed[1].id: there is no mutant 'drop-q' any more that this could be "
+        "said of; remove the entry, or give it params where it is a mutant of its own"
+    ]
+    mutants = drops.load(text.replace("drop-q, ", "drop-q, params: {files: {}}, "), makers=MAKERS).cases[0].mutants
+    assert [(mutant.id, mutant.equivalent) for mutant in mutants] == [
+        ("drop-q", "same"),
+        ("drop-x", "same"),
+        ("drop-y", None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("generate", "said"),
     [

@@ -22,12 +22,13 @@ def refused(gym_lab: GymLab, *names: str, **options: object) -> tuple[str, str]:
 
 
 ONE = lines([result(0, 0)])
+ONE_EACH = "a rollout has one result; remove the other, or read the runs apart"
 
 
 @pytest.mark.parametrize(
     ("text", "message", "remedy"),
     [
-        (ONE + ONE, "rollouts.jsonl:2: task 0, rollout 0 stands in line 1 too", "a rollout has one result"),
+        (ONE + ONE, "rollouts.jsonl:2: task 0, rollout 0 stands in line 1 too", ONE_EACH),
         (lines([result(0, 0, "1.0")]), 'rollouts.jsonl:1: reward is the text "1.0"; a number or a boolean', ""),
         (lines([result(0, 0, "NaN")]), 'rollouts.jsonl:1: reward is the text "NaN"; a number or a boolean', ""),
         (lines([result(0, 0, [1.0])]), "rollouts.jsonl:1: score 'reward' is a list [1.0]; a score is a number", ""),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,12 @@ class TestVariants:
         assert notes(harbor_lab.read(job)) == {
             "environment variables are masked by Harbor (API_KEY, AUTH_MODE): agents that differ only there may count "
             "as one": 2
+        }
+
+    def test_one_masked_variable_is_one(self, harbor_lab: HarborLab) -> None:
+        job = harbor_lab.job(result({"reward": 1.0}, **agent(env={"API_KEY": "****"})))
+        assert notes(harbor_lab.read(job)) == {
+            "environment variable is masked by Harbor (API_KEY): agents that differ only there may count as one": 1
         }
 
     def test_an_edited_skill_makes_a_variant(self, harbor_lab: HarborLab) -> None:
@@ -327,6 +334,12 @@ class TestRefusals:
             "jobs/empty holds no trial of Harbor",
             "name a job folder, as in jobs/2026-01-31__12-00-00",
         )
+        for inner in ("day/made/trial", "made/trial"):  # with the job two levels below, and one
+            (empty / inner).mkdir(parents=True)
+            (empty / inner).parent.joinpath("config.json").write_text("{}")
+            advice = "it holds folders of jobs: name jobs/empty/*"
+            assert harbor_lab.refused(empty) == ("jobs/empty holds no trial of Harbor", advice)
+            shutil.rmtree(empty / inner.partition("/")[0])
         (empty / "task" / "x").mkdir(parents=True)
         (empty / "task" / "task.toml").write_text("")
         assert harbor_lab.refused(empty) == (

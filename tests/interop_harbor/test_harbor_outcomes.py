@@ -60,7 +60,8 @@ class TestRewards:
         found = outcome(rewards)
         assert brief(found) == ("unmeasured", {}, "NoReward", "verifier")
         assert found.error is not None
-        assert "was its verification disabled?" in found.error.message
+        message = "the trial has neither rewards nor an exception; was its verification disabled?"
+        assert found.error.message == message
 
 
 class TestExceptions:

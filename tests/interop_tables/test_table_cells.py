@@ -89,6 +89,7 @@ def test_nan_is_counted_aloud(table_lab: TableLab) -> None:
     assert notes(table_lab.read()) == said({tables.NAN: 2})
 
 
+NO_SCORE = "at most 1000; do not name that column under scores"
 REMEDY = "a number, true or false; empty where nothing is known, died where the agent died before it was scored"
 
 
@@ -118,7 +119,7 @@ REMEDY = "a number, true or false; empty where nothing is known, died where the 
         ),
         (["1e999"], "results.csv:2, column 'reward': '1e999' is too large", "up to 1e308"),
         (["1" * 5000], f"results.csv:2, column 'reward': '{'1' * 57}...' is too large", "up to 1e308"),
-        (["x" * 1001], "results.csv:2, column 'reward': a text of 1001 characters is no label", "at most 1000"),
+        (["x" * 1001], "results.csv:2, column 'reward': a text of 1001 characters is no label", NO_SCORE),
     ],
 )
 def test_cells_that_do_not_go_together(table_lab: TableLab, cells: list[str], message: str, remedy: str) -> None:

@@ -1,7 +1,10 @@
 """Which files are experiments: by name, by key, and what is left to others."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from pytest_metricbench import plugin
 from tests.plugin.plugin_lab import Lab, node_ids
 
 LOOK = """
@@ -38,6 +41,19 @@ def pytest_collect_file(file_path, parent):
 
 def collected_files(lab: Lab, *args: str) -> set[str]:
     return {nodeid.partition("::")[0] for nodeid in node_ids(lab.run("--collect-only", "-q", *args))}
+
+
+def test_where_there_are_no_process_groups_it_says_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And leaves a session without experiments alone."""
+    lab.make()
+    (lab.path / "plain").mkdir()
+    lab.write("plain/test_plain.py", "def test_plain(): pass\n")
+    monkeypatch.setattr(plugin, "sys", SimpleNamespace(platform="win32"))
+    result = lab.run("experiment.yml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: metricbench: process groups are needed; on Windows, run under WSL"])
+    assert lab.calls() == []
+    assert lab.run("plain").ret == 0
 
 
 def test_default_names_in_a_folder(lab: Lab) -> None:

@@ -316,9 +316,7 @@ def _no_job(name: str, path: Path) -> RecordingError:
     jobs = [folder for folder in inner if any((path / folder / file).is_file() for file in (_CONFIG, _LOCK))]
     if not jobs and any((path / folder / "task.toml").is_file() for folder in inner):
         return RecordingError(f"{name} holds tasks of Harbor and no trials", "name the folder of the job that ran them")
-    deeper = any(
-        (path / folder / trial.name / _CONFIG).is_file() for folder in inner for trial in os.scandir(path / folder)
-    )
+    deeper = any(config.is_file() for folder in inner for config in (path / folder).glob(f"*/{_CONFIG}"))
     hint = (
         f"it holds folders of jobs: name {name}/*"
         if jobs or deeper
