@@ -86,9 +86,9 @@ def test_an_unavailable_figure_fails_its_gate_and_says_why() -> None:
     result = checked(gate("mutation_score", ">=", 0.0), table)
     assert (result.value, result.holds, result.reason) == (None, False, "the case has no mutants")
     assert checked(gate("kendall", ">=", -1.0), table).holds is False
-    assert checked(gate("coverage", ">=", 0.0), CaseTable({"baseline": BASE})).reason == (
-        "nothing in this experiment has the figure coverage"
-    )
+    nothing = checked(gate("coverage", ">=", 0.0), CaseTable({"baseline": BASE}))
+    assert (nothing.value, nothing.holds, nothing.checks) == (None, False, ())
+    assert nothing.reason == "nothing in this experiment has the figure coverage"
 
 
 def test_a_gate_on_what_is_outside_this_part_is_not_checked() -> None:

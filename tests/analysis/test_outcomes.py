@@ -78,6 +78,25 @@ def test_what_an_attempt_counts_as_depends_on_none_before_it() -> None:
         assert len(entries(case, "reward", variant="m")) == 4
 
 
+def test_deaths_are_told_by_their_kind_the_most_frequent_first() -> None:
+    """Of equally many the first met: the baseline's before the mutants', tasks by id, attempts by slot."""
+    rows: dict[str, list[Any]] = {"a": [1, {"reward": None}, 0], "b": [UNMEASURED, 1, None]}
+    others: dict[str, list[Any]] = {"a": [TIMED_OUT, 1, TIMED_OUT], "b": [1, TIMED_OUT, {"reward": None}]}
+    case = of_tasks(rows, others=others).cases["c"]
+    assert [death.model_dump() for death in case.deaths] == [
+        {"type": "TimeOut", "attempts": 3, "variants": ("m",), "first": "m::a[1]", "message": "no"},
+        {
+            "type": "NullScore",
+            "attempts": 2,
+            "variants": ("baseline", "m"),
+            "first": "baseline::a[2]",
+            "message": "the primary score is null",
+        },
+        {"type": "Error", "attempts": 1, "variants": ("baseline",), "first": "baseline::b[3]", "message": "no"},
+    ]
+    assert of_one_task([1, 0, UNMEASURED]).deaths == ()
+
+
 def test_a_died_attempt_has_a_null_entry_for_every_score_of_its_task() -> None:
     """Declared scores, scores that any variant has at this task, and the primary: not those of other tasks."""
     policy = ScorePolicy("reward", 1.0, {"tokens": "measurement"})

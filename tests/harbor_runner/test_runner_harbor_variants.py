@@ -260,8 +260,10 @@ def test_servers_over_http(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[]", "{}", '{"mcpServers": [1]}', '{"mcpServers": {}}', "{"])
 def test_files_that_list_no_servers(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(SourceError, match=r"^a\.json (lists no MCP servers|is broken: )"):
+    with pytest.raises(SourceError, match=r"^a\.json (lists no MCP servers|is broken: )") as caught:
         read_servers("a.json", tmp_path)
+    if text != "{":
+        assert caught.value.remedy == "they stand under mcpServers or mcp_servers"
 
 
 # ---------------------------------------------------------------- kwargs

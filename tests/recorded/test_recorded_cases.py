@@ -162,8 +162,9 @@ class TestBaseline:
         assert caught.value.remedy == "write the whole name"
 
     def test_nothing_recorded(self) -> None:
-        with pytest.raises(RecordingError, match="nothing is recorded"):
+        with pytest.raises(RecordingError, match=r"^nothing is recorded$") as caught:
             build_case(recordings(), None)
+        assert caught.value.remedy == "name what holds attempts under runner.read"
 
 
 class TestLockState:

@@ -284,6 +284,7 @@ def test_an_agent_that_removes_its_workspace(perform: Perform, damage: str) -> N
     assert outcome.kind == "unmeasured"
     assert outcome.error is not None
     assert outcome.error.phase == "verifier"
+    assert outcome.error.message.startswith("the agent left no workspace that can be written: ")
 
 
 def test_the_verifier_waits_until_everything_of_the_agent_is_gone(perform: Perform, workspace: Path) -> None:

@@ -1,11 +1,13 @@
 """Nothing is overwritten, nothing is half written, and what is in the way is named."""
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_metricbench.starting import placing
 from pytest_metricbench.starting.placing import StartError, place
 from pytest_metricbench.starting.start import BY_COMMAND, start
 from tests.starting.starting_lab import TABLE, begin, make
@@ -95,6 +97,21 @@ def test_a_file_in_the_way_of_a_folder_further_down(tmp_path: Path) -> None:
     (tmp_path / "there/file").symlink_to("nowhere")
     with pytest.raises(StartError, match="file exists; nothing was written"):
         place({tmp_path / "there/file/below.txt": "text"})
+
+
+def test_a_file_in_the_way_that_came_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at the folders and the writing: the folder is a file by then."""
+    (tmp_path / "there").mkdir()
+
+    def replaced(path: str, *args: Any, **keys: Any) -> Any:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+    monkeypatch.setattr(placing, "open", replaced, raising=False)
+    with pytest.raises(StartError) as error:
+        place({tmp_path / "there/new.txt": "text"})
+    way = "a file is in the way where a folder is needed; nothing was written. Name another folder"
+    assert str(error.value) == f"{tmp_path / 'there/new.txt'}: {way}"
+    assert list((tmp_path / "there").iterdir()) == []
 
 
 def test_a_folder_without_permission(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_parse(text: str, expected: Shard) -> None:
 
 @pytest.mark.parametrize("text", ["", "2", "2/", "/5", "0/5", "6/5", "a/b", "1/0", "-1/5", "1/5/2", "1.5/2"])
 def test_no_shard(text: str) -> None:
-    with pytest.raises(ValueError, match="as in 2/5"):
+    with pytest.raises(ValueError, match=r"is no shard; write the number of the part and of all parts, as in 2/5$"):
         Shard.parse(text)
 
 

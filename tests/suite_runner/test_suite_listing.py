@@ -1,6 +1,7 @@
 """``tasks: {collect: tests}``: what pytest collects becomes tasks, fixed in the lock."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -207,3 +208,8 @@ def test_nothing_is_left_running(listed: SuiteLab) -> None:
     nodeids(listed, runner)
     assert runner.project._processes is None
     assert QUICK["env"]
+
+
+def test_only_the_suite_runner_collects(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"^tests are collected by the runner suite only$"):
+        SuiteTests(collect="tests").expand(tmp_path)
