@@ -22,7 +22,7 @@ PROJECT: Final = "{project}/"
 """What the name of a place may begin with: the nearest folder, from the experiment's upwards, that is a project."""
 _PROJECT_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 _FOLDERS_OF_MANY: Final = frozenset({"test", "tests"})
-"""Names that are always a folder's: a package of that name on the path is a stray of another project, or Python's own."""
+"""Names that are always a folder's: a package of that name on the path is a stray of another project, or Python's."""
 _FILES_LIMIT: Final = 20_000
 """More files than this are no source of one package: somebody named the root of a disk."""
 
