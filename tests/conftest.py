@@ -2,6 +2,7 @@
 
 import os
 import pkgutil
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -17,6 +18,10 @@ import pytest_metricbench
 with suppress(ImportError):
     import httpcore  # noqa: F401  (nor can what httpx imports late: it would not know the errors of a second one)
     import httpx  # noqa: F401
+
+# A shell without job control starts what it puts in the background deaf to Ctrl-C, and so would be all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The tests start some thousand processes, and each would compile the package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -76,6 +81,9 @@ def imported_once() -> None:
         for module in pkgutil.walk_packages(pytest_metricbench.__path__, "pytest_metricbench."):
             with suppress(ImportError):  # it needs what is not installed here
                 import_module(module.name)
+        with suppress(ImportError):  # imported late by reports, and not fit to be half forgotten
+            import_module("matplotlib.backends.backend_svg")
+            import_module("matplotlib.pyplot")
 
 
 @pytest.fixture

@@ -68,8 +68,9 @@ def once_each(processes: Iterable[str], files: int) -> Counter[str]:
 
 
 @pytest.fixture
-def calls(folder: pytest.Pytester) -> Path:
+def calls(folder: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two experiments whose conftest.py notes every call in this file."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the session that tests this
     for name in ("one", "two"):
         (folder.path / f"{name}.experiment.yml").write_text(EXPERIMENT.format(name=name, kind="mine"), encoding="utf-8")
     (folder.path / "agent.py").write_text("def agent(request):\n    return 1.0\n", encoding="utf-8")
