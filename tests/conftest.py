@@ -19,7 +19,7 @@ with suppress(ImportError):
     import httpcore  # noqa: F401  (nor can what httpx imports late: it would not know the errors of a second one)
     import httpx  # noqa: F401
 
-# A shell without job control starts what it puts in the background deaf to Ctrl-C, and so would be all that tests start.
+# A shell without job control starts what it puts in the background deaf to Ctrl-C, and so would be what tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
