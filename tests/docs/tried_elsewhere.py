@@ -111,6 +111,7 @@ ELSEWHERE = (
     ),
     Elsewhere("examples/harbor/README.md", "pip install", "sh", in_ci="run"),
     Elsewhere("examples/own_project/README.md", "pytest -p metricbench", "sh", in_ci="run"),
+    Elsewhere("examples/self/README.md", "pytest -p metricbench", "sh", in_ci="run"),
     Elsewhere("examples/own_project/README.md", "$EDITOR", "sh", why="it is done by hand"),
     Elsewhere("examples/support_agent/README.md", "pytest -p metricbench examples", "sh", in_ci="run"),
     Elsewhere("examples/toolz/README.md", "pytest -p metricbench", "sh", by="tests/examples/test_toolz_example.py"),
