@@ -85,7 +85,7 @@ def test_what_is_left_out_of_the_measured_coverage_is_there() -> None:
 def test_every_python_is_tested_wherever_pythons_are_named() -> None:
     versions = supported()
     assert versions[0] == PROJECT["project"]["requires-python"].removeprefix(">=")
-    matrix = re.search(r"^supported=\((.*)\)$", (ROOT / ".ci/matrix").read_text("utf-8"), re.M)
+    matrix = re.search(r"^supported=\((.*)\)$", (ROOT / ".ci/pythons").read_text("utf-8"), re.M)
     assert matrix is not None
     assert matrix[1].split() == versions
     assert workflow("release")["jobs"]["test"]["strategy"]["matrix"]["python"] == versions
