@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_metricbench.contracts import AttemptKey, AttemptRecord, CoverageKey, CoverageRecord, Json
+from pytest_metricbench.contracts import (
+    AttemptKey,
+    AttemptRecord,
+    CoverageKey,
+    CoverageRecord,
+    Json,
+    attempt_name,
+)
 from pytest_metricbench.digests import digest_file
 from pytest_metricbench.store.files import copy_file, files_match
 from pytest_metricbench.store.journal import StoreError
@@ -122,7 +129,7 @@ def _union(
             if there is None or (there[1].outcome == "unmeasured" and record.outcome != "unmeasured"):
                 attempts[key] = (other.layout, record)
             elif record.outcome != "unmeasured" and not _same(record, there[1]):
-                conflicts.append(f"attempt {'::'.join(key[:3])}[{key[3]}]: {there[0].root} and {other.layout.root}")
+                conflicts.append(f"attempt {attempt_name(key)}: {there[0].root} and {other.layout.root}")
         for name, request in other.coverage.items():
             held = coverage.get(name)
             if held is None or (held[1].outcome == "failed" and request.outcome == "measured"):
