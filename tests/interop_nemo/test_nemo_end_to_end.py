@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import sys
 import tracemalloc
@@ -60,11 +59,6 @@ def runs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, unasked: No
 WORKERS = pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["plain", "n2"])
 
 
-def last_line(found: pytest.RunResult) -> str:
-    text = next(line for line in reversed(found.outlines) if re.search(r" in \d+\.\d+s", line))
-    return re.sub(r" in .*", "", text.strip("= "))
-
-
 def reward(value: float | None, task: str = "t", error: str | None = None, **other: Any) -> Trial:
     """A trial of Harbor: a reward that is not there is scored 0.0."""
     is_complete = error is None and value is not None
@@ -90,7 +84,7 @@ def test_the_sample_gives_the_figures_of_the_sdk(runs: Runs, workers: list[str])
     shutil.copytree(SAMPLES / "geo", runs.path / "runs" / "geo")
     runs.make(score={"primary": "keyword_match.score"}, cases=[{"id": "geo"}], analysis={"pass_at_k": [1, 2, 3]})
     found = runs.run(*workers)
-    assert last_line(found) == "1 failed, 8 passed, 2 missed, 1 died"
+    assert found.parseoutcomes() == {"failed": 1, "passed": 8, "missed": 2, "died": 1}
     case = runs.case(case="geo")
     baseline = case["variants"]["baseline"]
     figures = {

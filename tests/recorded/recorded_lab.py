@@ -1,7 +1,6 @@
 """Experiments whose attempts exist already, run in a folder of their own."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -70,12 +69,6 @@ class RecordedLab:
 
     def journal(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.store / "attempts.jsonl").read_text().splitlines()]
-
-
-def last_line(found: pytest.RunResult) -> str:
-    """What the last line counts, without the time."""
-    text = next(line for line in reversed(found.outlines) if re.search(r" in \d+\.\d+s", line))
-    return re.sub(r" in .*", "", text.strip("= "))
 
 
 def without(summary: Any, *keys: str) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from pytest_metricbench.interop.harbor.stats import stats_by_group, stored_trials
 from pytest_metricbench.runners.recorded import FORMS
 from pytest_metricbench.stages import open_store
-from tests.recorded.recorded_lab import RecordedLab, last_line, without
+from tests.recorded.recorded_lab import RecordedLab, without
 
 TOY = {"baseline": "toy"}
 COVERAGE = [{"id": "tools", "kind": "tool-calls", "tools": ["bash", "browser"]}]
@@ -26,7 +26,7 @@ class TestWholeRuns:
         recorded.make(runner=TOY)
         found = recorded.run(*workers)
         assert found.ret == 0
-        assert last_line(found) == "10 passed, 6 died, 8 missed"
+        assert found.parseoutcomes() == {"passed": 10, "died": 6, "missed": 8}
         case = recorded.case()
         verdicts = {name: variant["verdicts"] for name, variant in case["variants"].items()}
         assert {name: (found["solved"], found["failed"]) for name, found in verdicts.items()} == {
