@@ -145,6 +145,11 @@ class Lab:
         self._running.append(process)
         return process
 
+    @property
+    def pid(self) -> int:
+        """The process of the session that was started last."""
+        return self._running[-1].pid
+
     def end(self, process: "subprocess.Popen[bytes]", seconds: float = 60) -> Ended:
         """Wait for the end of a session."""
         status = process.wait(seconds)

@@ -5,13 +5,14 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.durability.durability_lab import Ended, Lab, no_fault
+from tests.durability.durability_lab import AGENT, Ended, Lab, no_fault
 from tests.durability.test_killed_runs import settle
 
 pytestmark = pytest.mark.slow
@@ -23,6 +24,7 @@ INTERRUPTED = 2
 NOTING = """\
 import pathlib, pytest, time
 HERE = pathlib.Path(__file__).parent
+(HERE / "loaded").touch()
 
 def pytest_itemcollected(item):
     (HERE / "collecting").touch()
@@ -90,6 +92,15 @@ cases:
   - id: c
     tasks: TASKS
     mutants: [{id: m1, params: {patch: m1.patch}}]
+"""
+GENERATED = """\
+metricbench: 1
+name: lab
+runner: {kind: suite, source: [pkg], tests: tests, preload: false}
+cases:
+  - id: c
+    tasks: [{id: t1, params: {nodeid: "tests/test_it.py::test_it"}}]
+    mutants: {generate: {from: cosmic-ray, sample: 1}}
 """
 PATCH = """\
 --- a/pkg/__init__.py
@@ -186,11 +197,47 @@ def expansion(lab: Lab) -> None:
     lab.write("experiment.yml", SUITE.replace("TASKS", "{collect: tests}"))
 
 
+def generation(lab: Lab) -> None:
+    """Mutants of a long module, which take many seconds to make."""
+    suite(lab)
+    lab.write("pkg/__init__.py", "def f():\n    return 1\n" + "\n".join(f"X{n} = {n} + {n} * 2" for n in range(2000)))
+    lab.write("experiment.yml", GENERATED)
+
+
+def large_store(lab: Lab) -> None:
+    """A store that takes seconds to read: each record stands there many times."""
+    scripts()(lab)
+    assert lab.run().status == 0
+    journal = lab.path / ".metricbench" / "lab" / "attempts.jsonl"
+    journal.write_bytes(journal.read_bytes() * 10_000)
+
+
+def large_files(lab: Lab) -> None:
+    """Attempts whose files take seconds to verify; there are holes in them, so that no disk is filled."""
+    scripts()(lab)
+    lab.write("agent.sh", f"truncate -s 100M trace.txt\n{AGENT.replace('trace.txt', 'other.txt')}")
+    assert lab.run().status == 0
+
+
 # ---------------------------------------------------------------- moments
 
 
 def exists(name: str) -> Callable[[Lab], bool]:
     return lambda lab: (lab.path / name).exists()
+
+
+def opened(name: str) -> Callable[[Lab], bool]:
+    """The session, or a worker of it, has a file of this name open."""
+
+    def holds(lab: Lab) -> bool:
+        files = []
+        with suppress(OSError):  # a process or a file of it is gone meanwhile
+            workers = Path(f"/proc/{lab.pid}/task/{lab.pid}/children").read_text().split()
+            for process in (lab.pid, *workers):
+                files += [os.readlink(link) for link in Path(f"/proc/{process}/fd").iterdir()]
+        return any(file.endswith(name) for file in files)
+
+    return holds
 
 
 def stuck(count: int) -> Callable[[Lab], bool]:
@@ -224,6 +271,11 @@ AT = {
     "collection -n2": Moment(slow_collection, exists("collecting"), ("-n2",)),
     "expansion": Moment(expansion, exists("stuck")),
     "lock": Moment(expansion, exists("stuck"), ("--metricbench-lock",)),
+    "generation": Moment(generation, exists("loaded"), ("--metricbench-lock",), later=2.0),
+    "reading a store": Moment(large_store, opened("attempts.jsonl"), later=0.5),
+    "reading a store -n2": Moment(large_store, opened("attempts.jsonl"), ("-n2",), later=0.5),
+    "verifying files": Moment(large_files, opened("trace.txt")),
+    "verifying files -n2": Moment(large_files, opened("trace.txt"), ("-n2",)),
     "between items": Moment(scripts(), recorded(7)),
     "between items -n2": Moment(scripts(), recorded(7), ("-n2",)),
     "agent": Moment(scripts("agent.sh"), stuck(1)),
@@ -292,7 +344,8 @@ def goes_on(lab: Lab, moment: Moment) -> None:
     if moment.make is long_analysis:
         changed = json.loads((lab.path / "experiment.yml").read_text())
         lab.write("experiment.yml", json.dumps({**changed, "analysis": {"resamples": 99}}))
-    elif moment.make in (suite, expansion):
+    elif moment.make in (suite, expansion, generation):
+        lab.write("pkg/__init__.py", "def f():\n    return 1\n")
         lab.write("tests/test_it.py", "import pkg\n\ndef test_it(): assert pkg.f() == 1\n")
         finished = {}  # another test, so everything runs again
     ended = lab.run(*(option for option in moment.options if option != "--metricbench-lock"))
