@@ -61,6 +61,17 @@ class Runner(BaseModel, ABC):
         """The params of a mutant, given the baseline's and its own as written. The default: its own stand alone."""
         return mutant
 
+    def shared_files(self, folder: Path) -> Mapping[str, Path]:
+        """The files that every attempt depends on, whatever its params: name as in fingerprints -> where it is.
+
+        A name must be the same wherever the experiment's ``folder`` is; what stands before a last ``:`` in it is not
+        shown to users.
+
+        Raises:
+            SourceError: one is missing.
+        """
+        return {}
+
     def variant_files(self, params: Mapping[str, Json], folder: Path) -> Mapping[str, Path]:
         """The files that a variant's (inherited) params name: name as in its fingerprint -> where it is.
 

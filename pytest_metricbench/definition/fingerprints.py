@@ -26,6 +26,8 @@ from pytest_metricbench.targets import Target
 
 ABSENT: Final = "absent"
 """Stands for the content of a file that is neither there nor in the store: equal to no digest."""
+SHARED: Final = "shared:"
+"""What the names of files begin with, among those that were read, on which every attempt depends."""
 
 
 def attempt_seed(experiment_seed: int, case_id: str, variant_id: str, task_id: str, slot: int) -> int:
@@ -154,6 +156,11 @@ class Fingerprints:
 
     def _named_by(self, scope: str, ask: Callable[[], Mapping[str, Path]]) -> dict[str, Json]:
         """The contents of the files that params name; no key where they name none."""
+        contents = self._named_contents(scope, ask)
+        return {"files": contents} if contents else {}
+
+    def _named_contents(self, scope: str, ask: Callable[[], Mapping[str, Path]]) -> dict[str, str]:
+        """Name -> digest of files that a runner names."""
         try:
             named = ask()
         except SourceError as error:
@@ -163,17 +170,21 @@ class Fingerprints:
         if self.known is not None and not any(path.exists() for path in named.values()):
             recorded = [key.removeprefix(scope) for key in self.known if key.startswith(scope)]
             named = {name: self.experiment.folder / name for name in recorded} or named
-        contents = {name: self._content(f"{scope}{name}", named[name]) for name in sorted(named)}
-        return {"files": contents} if contents else {}
+        return {name: self._content(f"{scope}{name}", named[name]) for name in sorted(named)}
 
     def _inputs(self, case: Case) -> str:
         key = ("inputs", case.id)
         if key not in self._parts:
-            named: dict[str, str] = {}
+            named = self._shared()
             for file in case.inputs:
                 named.update(self._input(f"case:{case.id}:", file.name, file.path))
             self._parts[key] = digest_value(named)
         return self._parts[key]
+
+    def _shared(self) -> dict[str, str]:
+        """The contents of the files that the runner names for all attempts, told once: there can be many of both."""
+        named = partial(self.experiment.runner.shared_files, self.experiment.folder)
+        return {f"{SHARED}{name}": digest for name, digest in self._named_contents(SHARED, named).items()}
 
     def _input(self, scope: str, name: str, path: Path) -> dict[str, str]:
         if self.known is not None and not path.exists():

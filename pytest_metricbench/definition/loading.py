@@ -211,6 +211,7 @@ class _Reading:
         form = self.form
         attempts, controls = (1, 0) if form is None else (form.attempts, form.controls)
         self.maker = CaseMaker(self.runner, self.checker, finder.folder, finder.cached_only, attempts, controls)
+        self.maker.check_shared_files(self.root.child("runner") or self.root)
         for draft in self.drafts:
             self.maker.prepare(draft)
 

@@ -170,6 +170,10 @@ class CaseMaker:
         params = place.child("params") or Place(place.document, place.keys, {})
         return self.checker.check_plugin(model, params) is not None
 
+    def check_shared_files(self, place: Place) -> None:
+        """Check those that the runner names for all attempts; ``place`` is the runner's."""
+        self._check_files(place, lambda: self.runner.shared_files(self.folder))
+
     def _check_files(self, place: Place, ask: Callable[[], Mapping[str, Path]]) -> None:
         where = place.child("params") or place
         named = guarded(self.checker.problems, where, self.runner, ask) if not self.cached_only else None

@@ -93,7 +93,8 @@ def _replaced(experiment: Experiment, mutant: Variant) -> Iterator[tuple[str, li
     replace = mutant.params.get("replace")
     if not isinstance(replace, Mapping) or not replace:
         return
-    files = _variant_files(experiment, mutant)
+    runner = experiment.runner
+    files = {**runner.shared_files(experiment.folder), **_variant_files(experiment, mutant)}
     for name, by in replace.items():
         before, after = files.get(f"source:{name}"), files.get(f"mutant:{by}")
         if before is not None and after is not None:

@@ -17,7 +17,7 @@ from pytest_metricbench.sources import Source, SourceError
 from pytest_metricbench.suite.attempt_maker import AttemptMaker
 from pytest_metricbench.suite.mutations import MutantParams, MutationError, named_file, read_source
 from pytest_metricbench.suite.outline import defined_tests, missing_test
-from pytest_metricbench.suite.places import SourcePlace, TestsPlace
+from pytest_metricbench.suite.places import PlaceError, SourcePlace, TestsPlace
 from pytest_metricbench.suite.processes import SuiteError
 from pytest_metricbench.suite.project import Project
 
@@ -142,8 +142,20 @@ class SuiteRunner(Runner):
             raise SourceError("the mutant changes nothing", remedy)
         return mutant
 
+    def shared_files(self, folder: Path) -> Mapping[str, Path]:
+        """The source, and the files beside the tests that are no test modules: conftest files, helpers, data.
+
+        Raises:
+            SourceError: they are too many.
+        """
+        try:
+            named = {"source": self._project.source_files, "tests": self.tests.support}
+        except PlaceError as error:
+            raise SourceError(str(error)) from None
+        return {f"{kind}:{name}": path for kind, files in named.items() for name, path in files.items()}
+
     def variant_files(self, params: Mapping[str, Json], folder: Path) -> Mapping[str, Path]:
-        """The files of the source, and those that make the mutant.
+        """The files that make the mutant; the source is shared.
 
         Raises:
             SourceError: the mutant cannot be made, or is equal to the baseline.
@@ -155,13 +167,12 @@ class SuiteRunner(Runner):
             if named and canonical_json(dict(params)) not in self._different:
                 mutation.require_difference()  # generated ones were compared when they were made
                 self._different.add(canonical_json(dict(params)))
-            files = {f"mutant:{name}": named_file(name, folder) for name in named}
+            return {f"mutant:{name}": named_file(name, folder) for name in named}
         except MutationError as error:
             raise SourceError(error.message, error.remedy) from None
-        return {**files, **{f"source:{name}": path for name, path in self._project.source_files.items()}}
 
     def task_files(self, params: Mapping[str, Json], folder: Path) -> Mapping[str, Path]:
-        """The test's file, and the files beside the tests that are no test modules: conftest files, helpers, data.
+        """The test's file; what is no test module is shared.
 
         Raises:
             SourceError: there is no such file, or no such test in it.
@@ -179,7 +190,7 @@ class SuiteRunner(Runner):
         problem = missing_test(nodeid, self._defined[path])
         if problem is not None:
             raise SourceError(problem)
-        return {name: path, **{f"tests:{other}": file for other, file in self.tests.support.items()}}
+        return {name: path}
 
     def affinity(self, case: str, variant: str, task: str) -> str | None:
         """The mutant: its server is costly. Attempts of the baseline are spread."""

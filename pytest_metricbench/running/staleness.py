@@ -1,6 +1,6 @@
 """Which saved attempts no longer fit the experiment, and what of it changed: said before they are paid for again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -14,6 +14,12 @@ from pytest_metricbench.store.layout import Layout
 _MOST_CHANGES: Final = 4
 _RUN_AGAIN: Final = ("unmeasured", "not_needed")
 """Outcomes that are never reused, whatever has changed."""
+_NAMED_BY: Final[Mapping[str, Callable[[str], str]]] = {
+    "runner": str,
+    "case": lambda name: name.partition(":")[2],  # behind the case's id
+    "shared": lambda name: name.rpartition(":")[2],
+}
+"""How a file is called by what stands before its name."""
 
 
 def stale_notice(
@@ -76,12 +82,12 @@ def _changes(earlier: Mapping[str, Any], today: Mapping[str, Any]) -> Iterator[s
 
 
 def _files(earlier: Any, today: Mapping[str, str]) -> Iterator[str]:
-    """Names of files of the runner or of a case's inputs with another content; scopes come before the name."""
+    """Names, without their scopes, of files of the runner, of all attempts or of inputs with another content."""
     before = _mapping(earlier)
     for key, digest in today.items():
         scope, _, name = key.partition(":")
-        if scope in ("runner", "case") and before.get(key, digest) != digest:
-            yield name.partition(":")[2] if scope == "case" else name
+        if scope in _NAMED_BY and before.get(key, digest) != digest:
+            yield _NAMED_BY[scope](name)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -373,6 +373,44 @@ def test_recorded_files_stand_for_those_that_a_runner_no_longer_finds(desk: Desk
         digests()
 
 
+class Lit(ShelfRunner):
+    """Reads everything by the light of one lamp."""
+
+    def shared_files(self, folder: Path) -> dict[str, Path]:
+        return {"room:lamp.txt": folder / "lamp.txt"}
+
+
+def test_every_attempt_depends_on_what_the_runner_says_all_share(desk: Desk) -> None:
+    (desk.path / "experiment.yml").write_text(SHELF)
+    lamp = desk.path / "lamp.txt"
+    lamp.write_text("on")
+    experiment = load_experiment(desk.path / "experiment.yml", runners={"shelf": Lit}, systems={})
+    case = experiment.cases[0]
+
+    def digests(**known: Any) -> list[str]:
+        prints = Fingerprints(experiment, **known)
+        return [prints.attempt(case, variant, task) for variant in case.variants for task in case.tasks]
+
+    before = digests()
+    lamp.write_text("off")
+    after = digests()
+    assert not set(before) & set(after)
+    recorded = Fingerprints(experiment)
+    recorded.summary()
+    assert [name for name in recorded.files if "lamp" in name] == ["shared:room:lamp.txt"]
+    lamp.unlink()
+    assert digests(known=recorded.files) == after
+    with pytest.raises(OSError, match=r"lamp\.txt"):
+        digests()
+
+
+def test_a_shared_file_that_is_not_there_is_told_at_the_runner(desk: Desk) -> None:
+    (desk.path / "experiment.yml").write_text(SHELF)
+    with pytest.raises(DefinitionError) as refused:
+        load_experiment(desk.path / "experiment.yml", runners={"shelf": Lit}, systems={})
+    assert str(refused.value).startswith("experiment.yml:3:9: runner: the file 'room:lamp.txt' does not exist; ")
+
+
 # ---------------------------------------------------------------- code of others
 
 
@@ -393,6 +431,7 @@ def test_what_a_source_refuses_while_it_expands_is_told(desk: Desk, monkeypatch:
         ("task_files", "6:12: cases[0].tasks"),
         ("inherit", "7:15: cases[0].mutants[0]"),
         ("variant_files", "7:15: cases[0].mutants[0]"),
+        ("shared_files", "3:9: runner"),
     ],
 )
 def test_a_runner_that_fails_while_it_is_asked_is_told(

@@ -102,9 +102,11 @@ def test_task_files(suite: SuiteLab) -> None:
     suite.write("tests/test_other.py", "")
     runner = suite.runner()
     named = runner.task_files({"nodeid": "tests/test_prices.py::test_total"}, suite.path)
-    assert set(named) == {"tests/test_prices.py", "tests:tests/conftest.py", "tests:tests/data/prices.json"} or set(
-        named
-    ) == {"tests/test_prices.py", "tests:conftest.py", "tests:data/prices.json"}
+    assert set(named) == {"tests/test_prices.py"}
+    assert set(runner.shared_files(suite.path)) == {
+        *("source:shop/__init__.py", "source:shop/prices.py"),
+        *("tests:conftest.py", "tests:data/prices.json"),
+    }
     for nodeid, said in (
         ("tests/test_price.py::test_total", "the test file tests/test_price.py does not exist in the tests (tests)"),
         ("shop/prices.py::test_total", "the test file shop/prices.py does not exist in the tests (tests)"),

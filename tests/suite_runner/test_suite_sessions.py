@@ -57,6 +57,12 @@ def ran(result: pytest.RunResult) -> str:
     return next(line for line in result.outlines if " attempts: " in line)
 
 
+def changed(result: pytest.RunResult) -> str:
+    """What the report says has changed since the attempts were saved."""
+    (line,) = [line for line in result.outlines if "no longer fit" in line]
+    return line.partition("(changed: ")[2].partition(")")[0]
+
+
 @pytest.fixture
 def session(pytester: pytest.Pytester, unasked: None) -> Session:
     return Session(pytester)
@@ -90,9 +96,25 @@ def test_a_changed_test_runs_again_and_a_new_one_asks_for_the_lock(session: Sess
 def test_a_changed_helper_and_a_changed_source_run_all_again(session: Session) -> None:
     session.run()
     session.write("tests/helper.py", "X = 1\n")
-    assert ran(session.run()) == USUAL
+    result = session.run()
+    assert ran(result) == USUAL
+    assert changed(result) == "inputs of shop"
+    session.write("tests/helper.py", "X = 2\n")
     session.write("shop/prices.py", PRICES.replace("RATE = 10", "RATE = 11"))
-    assert ran(session.run()) == USUAL
+    result = session.run()
+    assert ran(result) == USUAL
+    assert changed(result) == "shop/prices.py, helper.py"
+
+
+def test_a_file_that_all_tests_share_is_told_once(session: Session) -> None:
+    """Not once for each test and each mutant: a suite has thousands of tests and hundreds of such files."""
+    names = [f"tests/data/{number}.json" for number in range(20)]
+    for name in names:
+        session.write(name, "{}")
+    session.run()
+    files = json.loads((session.path / ".metricbench/shop/experiment.json").read_text())["digests"]["files"]
+    assert len([name for name in files if ".json" in name]) == len(names)
+    assert len([name for name in files if "shop/prices.py" in name]) == 1
 
 
 def test_a_suite_whose_baseline_fails(session: Session) -> None:
