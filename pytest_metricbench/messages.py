@@ -19,6 +19,10 @@ def and_more(others: int, noun: str) -> str:
     return f" (and {counted(others, f'more {noun}')})" if others else ""
 
 
+def unheard(text: str) -> None:
+    """Hear what goes on and tell nobody: the progress of where there is no terminal to show it."""
+
+
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The known word that a misspelt one most probably means; None when none is near.
 

@@ -7,7 +7,7 @@ summary = analyze(experiment, store)
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from pytest_metricbench.definition.experiment import Experiment
 from pytest_metricbench.definition.fingerprints import Fingerprints
 from pytest_metricbench.generating.base import Makers
 from pytest_metricbench.generating.builtin import known_makers
+from pytest_metricbench.messages import unheard
 from pytest_metricbench.running.attempts import Attempts
 from pytest_metricbench.running.coverage_plan import plan_coverage
 from pytest_metricbench.running.describing import known_files
@@ -37,6 +38,7 @@ def load_experiment(
     systems_by_kind: Mapping[str, type[CoverageSystem]] | None = None,
     makers: Makers | None = None,
     cached_only: bool = False,
+    progress: Callable[[str], None] = unheard,
 ) -> Experiment:
     """Read and check an experiment file.
 
@@ -47,6 +49,7 @@ def load_experiment(
         makers: the generators of mutants and operators over texts, as
             :func:`~pytest_metricbench.generating.builtin.known_makers` gives them; default: the built-in ones.
         cached_only: accept that inputs, modules and executables are absent: nothing will be run.
+        progress: told what is expanded where there is no lock, which can take minutes; default: nobody is.
 
     Raises:
         DefinitionError: the file is not a valid experiment; the message lists every problem with line and key.
@@ -57,6 +60,7 @@ def load_experiment(
         systems=coverage.BUILTIN.also(systems_by_kind or {}),
         makers=makers or known_makers(),
         cached_only=cached_only,
+        progress=progress,
     )
 
 

@@ -63,7 +63,7 @@ class MutantGeneration:
         makers = [maker for place in self._places(asked) if (maker := self._maker(place, context)) is not None]
         if len(self._problems) > before:
             return None
-        generation = Generation(makers, context)
+        generation = Generation(makers, context, self.lock.progress)
         expansion = self._expansion(case, asked, generation)
         expanded = self.lock.take(expansion)
         if expanded is None:

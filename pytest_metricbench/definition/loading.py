@@ -1,7 +1,7 @@
 """From the YAML of an experiment to a checked :class:`~.experiment.Experiment`, or everything that is wrong with it."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +53,7 @@ from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.definition.wording import described
 from pytest_metricbench.executor_settings import ExecutorSettings
 from pytest_metricbench.generating.base import Makers
+from pytest_metricbench.messages import unheard
 
 _UPGRADE: Final = "pip install --upgrade pytest-metricbench"
 
@@ -66,6 +67,7 @@ def load_experiment(
     cached_only: bool = False,
     targets: dict[str, Path] | None = None,
     renew_lock: bool = False,
+    progress: Callable[[str], None] = unheard,
 ) -> Experiment:
     """Read, check and expand an experiment file. Reads it, its lock and the files they name, and runs nothing.
 
@@ -77,6 +79,7 @@ def load_experiment(
         cached_only: accept that inputs, scripts, modules and executables are absent: their digests are in the store.
         targets: module name -> file of the Python targets of other experiments in this process; added to.
         renew_lock: expand anew, whatever the lock says.
+        progress: told what is expanded, which can take minutes.
 
     Raises:
         DefinitionError: with every problem of the file, its lock and the files of its cases and subsets.
@@ -90,7 +93,7 @@ def load_experiment(
         raise AssertionError("a document that cannot be read has a problem")
     folder = document.path.parent
     context = {"folder": folder, "cached_only": cached_only, "targets": targets, "problems": problems}
-    lock = Lock(document.path, problems, renew=renew_lock, trusted=cached_only)
+    lock = Lock(document.path, problems, renew=renew_lock, trusted=cached_only, progress=progress)
     reading = _Reading(document.root, Checker(problems, context), lock, makers or Makers())
     reading.check(runners, systems, InputFinder(folder, _own_files(document.path), cached_only, problems))
     state = reading.draw()

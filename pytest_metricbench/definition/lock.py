@@ -22,7 +22,7 @@ from pytest_metricbench.definition.problems import Problem, ProblemList, shorten
 from pytest_metricbench.definition.source import read_document
 from pytest_metricbench.definition.validation import Checker
 from pytest_metricbench.digests import PREFIX
-from pytest_metricbench.messages import joined
+from pytest_metricbench.messages import joined, unheard
 from pytest_metricbench.plain_files import write_whole
 from pytest_metricbench.sources import SourceError
 
@@ -104,7 +104,15 @@ def write_lock(state: LockState) -> None:
 class Lock:
     """The lock of an experiment while it is read: gives what it holds, or expands where there is none."""
 
-    def __init__(self, experiment: Path, problems: ProblemList, *, renew: bool = False, trusted: bool = False) -> None:
+    def __init__(
+        self,
+        experiment: Path,
+        problems: ProblemList,
+        *,
+        renew: bool = False,
+        trusted: bool = False,
+        progress: Callable[[str], None] = unheard,
+    ) -> None:
         """Read the lock, if there is one and it is not to be renewed.
 
         Args:
@@ -112,7 +120,9 @@ class Lock:
             problems: what is wrong with the lock, or disagrees with it, is noted here.
             renew: expand anew, whatever the lock says.
             trusted: take the lock's word where what it was made from cannot be read.
+            progress: told what is expanded, which can take minutes.
         """
+        self.progress: Final = progress
         self._experiment: Final = experiment
         self._problems: Final = problems
         self._trusted: Final = trusted
@@ -150,6 +160,7 @@ class Lock:
 
     def _anew(self, expansion: Expansion) -> Expanded | None:
         if expansion.unreadable is None:
+            self.progress(f"expanding {expansion.title}")
             try:
                 return Expanded(expansion.expand())
             except SourceError as error:

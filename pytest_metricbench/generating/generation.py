@@ -8,7 +8,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from pytest_metricbench.digests import canonical_json, digest_bytes, digest_valu
 from pytest_metricbench.generating.base import EQUAL, Context, Dropped, Generator, Proposal
 from pytest_metricbench.generating.diffs import changed_texts, params_diff, params_text, unified_diff, without_positions
 from pytest_metricbench.generating.texts import plain, read_text
+from pytest_metricbench.messages import unheard
 from pytest_metricbench.origins import whose
 from pytest_metricbench.sources import SourceError
 from pytest_metricbench.suite.patches import PatchError
@@ -41,6 +42,8 @@ _SLUG_LIMIT: Final = 36
 """Characters of the words in an id."""
 _ALL_THE_WAY: Final = 100
 _MUTANTS_LIMIT: Final = 100_000
+_TOLD_EVERY: Final = 50
+"""Changes that are looked at until the next word of it: some 0.2 s of them."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
 
 
@@ -80,6 +83,8 @@ class Generation:
     generators: Sequence[Generator]
     """Bound to ``context``."""
     context: Context
+    progress: Callable[[str], None] = unheard
+    """Told how many changes were looked at."""
     _texts: dict[str, str] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
 
@@ -136,8 +141,12 @@ class Generation:
     def _distinct(self, dropped: Counter[str]) -> list[Mutant]:
         seen: set[str] = set()
         mutants = []
+        looked_at = 0
         for number, generator in enumerate(self.generators):
             for proposal in self._proposed(number, generator):
+                looked_at += 1
+                if looked_at % _TOLD_EVERY == 0:
+                    self.progress(f"expanding the mutants of the case {self.context.case}: {looked_at:,} changes")
                 if isinstance(proposal, Dropped):
                     dropped[proposal.reason] += proposal.count
                     continue

@@ -25,6 +25,7 @@ from pytest_metricbench.pytest_side.extensions import (
     known_runners,
     known_systems,
 )
+from pytest_metricbench.reporting.progress import PassingText
 from pytest_metricbench.running.bench import Bench
 from pytest_metricbench.running.sharding import Shard, read_durations
 from pytest_metricbench.store.layout import STORE_FOLDER
@@ -92,13 +93,18 @@ class Benches:
         return (bench for bench in self._loaded.values() if isinstance(bench, Bench))
 
     def _bench(self, path: Path, config: pytest.Config, hooks: "HookRelay") -> Bench:
-        experiment = load_experiment(
-            path,
-            **_extended(config, hooks),
-            targets=self._targets,
-            renew_lock=config.getoption("metricbench_lock"),
-            cached_only=bool(cached_by(config)),
-        )
+        line = PassingText(config)
+        try:
+            experiment = load_experiment(
+                path,
+                **_extended(config, hooks),
+                targets=self._targets,
+                renew_lock=config.getoption("metricbench_lock"),
+                cached_only=bool(cached_by(config)),
+                progress=line.show,
+            )
+        finally:
+            line.clear()
         try:
             check_answers(experiment)
         except ExtensionError as error:

@@ -132,6 +132,8 @@ def write_locks(config: pytest.Config, named: Collection[Path]) -> int:
     """
     if not named:
         raise pytest.UsageError("metricbench: --metricbench-lock: name the experiment files whose locks to write")
+    if not config.pluginmanager.has_plugin("terminalreporter"):  # the session would have one, to show progress on
+        config.pluginmanager.register(pytest.TerminalReporter(config), "terminalreporter")
     for path in sorted(named):
         try:
             experiment = benches(config).load(path, config, config.hook).experiment

@@ -214,3 +214,29 @@ def test_durations_in_words(seconds: float, text: str) -> None:
 )
 def test_money_in_words(amount: float, unit: str, text: str) -> None:
     assert money_text(amount, unit) == text
+
+
+GENERATED = """\
+metricbench: 1
+name: pkg
+runner: {kind: suite, source: [pkg], tests: tests}
+cases:
+  - id: c
+    tasks: {collect: tests}
+    mutants: {generate: {from: cosmic-ray, sample: 1}}
+"""
+
+
+@pytest.mark.parametrize("args", [["--metricbench-lock"], []], ids=["lock", "run"])
+def test_making_mutants_tells_how_far_it_is(lab: Lab, args: list[str]) -> None:
+    pytest.importorskip("cosmic_ray")
+    lab.write("pkg.py", "def f():\n    return 1\n" + "".join(f"X{n} = {n} + {n} * 2\n" for n in range(40)))
+    lab.write("tests/test_it.py", "import pkg\n\ndef test_it():\n    assert pkg.f() == 1\n")
+    lab.write("experiment.yml", GENERATED)
+    status, seen, final = watch(lab, "experiment.yml", *args)
+    assert status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED), final
+    assert any(line.startswith("expanding the tasks of the case c") for line in seen), seen
+    shown = [int(found[1]) for line in seen if (found := re.fullmatch(r"expanding .* case c: ([0-9]+) changes", line))]
+    assert len(shown) > 3, seen
+    assert shown == sorted(shown)
+    assert not any("expanding" in line for line in final), final
