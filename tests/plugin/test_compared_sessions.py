@@ -124,3 +124,16 @@ def test_a_part_leaves_gates_against_an_earlier_run_open(main: Lab) -> None:
     assert [gate["holds"] for gate in gates] == [None, True]
     assert "attempts are outside this part now: no-pay" in gates[0]["reason"]
     assert result.ret == 0
+
+
+def test_a_primary_score_that_turns_out_another_is_told_and_the_answer_is_kept(main: Lab) -> None:
+    """Which score counts is known only when there are some, where the experiment does not say."""
+    verdict = '{"reward": 1.0 if output == "p" else 0.25, "tone": "dry"}'
+    main.make(agent=agent_of(main).replace(verdict, '{"quality": 1.0 if output == "p" else 0.25}'))
+    result = main.run("experiment.yml", "--metricbench-compare", "main")
+    assert result.ret == 1
+    (said,) = [line for line in result.outlines if line.startswith("metricbench: --metricbench-compare: ")]
+    assert "'reward'" in said
+    assert "'quality'" in said
+    assert main.summary()["complete"] is True
+    assert main.summary()["settings"]["primary"] == "quality"
