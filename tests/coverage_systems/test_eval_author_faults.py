@@ -354,6 +354,23 @@ def test_details_that_say_nothing_of_an_item(tmp_path: Path, change: str, says: 
     assert failure(tmp_path, audit) == f"{name}: {says}{SCRIPTS_OF}"
 
 
+def test_a_measurement_whose_covered_items_are_no_names(tmp_path: Path) -> None:
+    source = (Path(scripts(tmp_path)) / "measure.py").read_text()
+    head = "def write(folder, coverage, details, compact):\n"
+    (tmp_path / "scripts/measure.py").write_text(source.replace(head, f"{head}    coverage['covered'] = ['a', 1]\n"))
+    audit = system(tmp_path, scripts=str(tmp_path / "scripts"), score_scope="tool")
+    name = "measurements/task=task-lookup/run=lookup__aaa/tool_calls/coverage.json"
+    assert failure(tmp_path, audit) == f"{name}: covered is no list of names{SCRIPTS_OF}"
+
+
+def test_an_audit_of_any_size_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "audit.md"
+    path.write_bytes(MIXED.read_bytes())
+    audit = system(tmp_path, audit="audit.md", score_scope="tool")
+    os.truncate(path, (16 << 20) + 1)
+    assert failure(tmp_path, audit) == f"{path} has more than 16 MiB, which is the limit"
+
+
 def test_nothing_is_written_into_the_checkout(tmp_path: Path) -> None:
     folder = scripts(tmp_path)
     before = sorted(os.listdir(folder))

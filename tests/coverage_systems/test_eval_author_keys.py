@@ -56,6 +56,9 @@ INSIDE = "skills/eval-author-audit/scripts/audit_spec of an Eval Author checkout
     [
         ({"interpreter": "python3"}, "interpreter",
          "'python3' is not an absolute path; write its whole path, or {python} for the running interpreter"),
+        ({"interpreter": "/bin/py\0thon"}, "interpreter",
+         "'/bin/py\\x00thon' has a null character; no path can hold one"),
+        ({"scripts": "scr\0ipts"}, "scripts", "'scr\\x00ipts' has a null character; no path can hold one"),
         ({"interpreter": "/nowhere/python"}, "interpreter",
          f"the interpreter /nowhere/python does not exist; {VENV}"),
         ({"interpreter": "/etc"}, "interpreter", f"the interpreter /etc is a folder; {VENV}"),

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from pytest_metricbench.contracts import CoverageError, CoverageRequest, Score
 from pytest_metricbench.coverage import line as line_module
+from pytest_metricbench.coverage import line_data
 from pytest_metricbench.coverage.line import LineCoverage
 from pytest_metricbench.digests import digest_bytes
 from tests.present import present
@@ -96,6 +97,15 @@ def test_the_lines_that_tests_run(measure: Measure) -> None:
     assert set(score.goals.universe) == {*prices(*LINES), "shop/tax.py:1"}
     assert score.goals.by_task == {"a": prices(1, 4, 11, 5, 6, 7, 8), "b": prices(1, 4, 11, 15, 17)}
     assert score.value == 9 / 11
+
+
+def test_data_of_any_size_is_not_read(measure: Measure, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b" " * (1 << 20) + reach(TOTAL)
+    measure({"a": {"reach.json": content}})
+    monkeypatch.setattr(line_data, "_LIMIT", 1 << 20)
+    with pytest.raises(CoverageError) as caught:
+        measure({"a": {"reach.json": content}})
+    assert str(caught.value) == f"{workspace}/evidence/a/trial1/reach.json has more than 1 MiB"
 
 
 def test_the_figure_is_that_of_coverage_py(measure: Measure, shop: Path, tmp_path: Path) -> None:

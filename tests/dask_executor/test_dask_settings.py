@@ -48,6 +48,19 @@ def test_the_long_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"workers": 1}, "dask, 1 worker on this machine"),
+        ({"workers": 3, "files": "bundle"}, "dask, 3 workers on this machine, files sent in a bundle"),
+        ({"scheduler_file": "s.json"}, "dask at s.json"),
+        ({}, "dask at the address that Dask is configured with"),
+    ],
+)
+def test_how_a_cluster_is_called(settings: dict[str, Any], said: str) -> None:
+    assert DaskSettings(**settings).describe() == said
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"scheduler": "a:1", "workers": 2}, "scheduler and workers both say which cluster it is; keep one of them"),

@@ -270,6 +270,27 @@ def test_a_runner_that_expands_nothing(desk: Desk) -> None:
     ]
 
 
+def test_two_sources_at_once(desk: Desk) -> None:
+    class Crate(Source):
+        crate: str
+
+        def expand(self, folder: Path) -> list[dict[str, Any]]:
+            return []
+
+    sources = {"task_sources": (Shelf, Crate), "mutant_sources": (Letters, Crate)}
+    (desk.path / "experiment.yml").write_text(
+        SHELF.replace("{shelf: set}", "{shelf: set, crate: a}").replace("{letters: xy}", "{crate: a, letters: xy}")
+    )
+    with pytest.raises(DefinitionError) as caught:
+        load_experiment(
+            desk.path / "experiment.yml", runners={"shelf": type("Both", (ShelfRunner,), sources)}, systems={}
+        )
+    assert [str(problem) for problem in caught.value.problems] == [
+        "experiment.yml:6:12: cases[0].tasks: names shelf and crate; one of them at a time",
+        "experiment.yml:7:14: cases[0].mutants: names crate and letters; one of them at a time",
+    ]
+
+
 def test_listed_entries_join_the_expanded_ones(desk: Desk) -> None:
     text = SHELF.replace(
         "{letters: xy}",
@@ -710,3 +731,11 @@ def test_attempts_are_not_asked_for_where_they_exist(desk: Desk) -> None:
     assert desk.said(DIARY.replace("cases:", "attempts: 3\ncases:")) == [
         "experiment.yml:4:1: attempts: recorded attempts are as many as there are; remove the key"
     ]
+
+
+def test_controls_are_not_run_where_attempts_exist(desk: Desk) -> None:
+    assert desk.said(DIARY.replace("cases:", "controls: 1\ncases:")) == [
+        "experiment.yml:4:11: controls: recorded attempts cannot be run for copies of the baseline; "
+        "mark a recorded mutant as one: control: true"
+    ]
+    desk.load(DIARY.replace("cases:", "controls: 0\ncases:"))

@@ -1,8 +1,11 @@
 """Bad experiment files: the whole line that is told, what to do included, of each kind of problem once."""
 
 import pytest
+from pydantic import Field
 
-from tests.definition.definition_lab import Folder
+from pytest_metricbench.definition.loading import load_experiment
+from pytest_metricbench.definition.problems import DefinitionError
+from tests.definition.definition_lab import Folder, PlainRunner
 
 HEAD = "metricbench: 1\nname: shop\nrunner: {kind: plain}\n"
 CASE = HEAD + "cases:\n  - id: a\n    tasks: [{id: t1}, {id: t2}]\n"
@@ -148,7 +151,41 @@ RULE = (
             CASE + "analysis: {kill: {rule: fisher, alpha: 1}}\n",
             "7:40: analysis.kill.alpha: is the number 1; a number below 1 is expected",
         ),
+        (
+            CASE + f"budget: {{cost: 5, cost_scores: [{'x' * 201}]}}\n",
+            "7:33: budget.cost_scores[0]: is too long; at most 200 characters",
+        ),
+        (CASE + f"score: {{primary: {'x' * 201}}}\n", "7:18: score.primary: is too long; at most 200 characters"),
     ],
 )
 def test_the_whole_line(folder: Folder, text: str, said: str) -> None:
     assert f"experiment.yml:{said}" in [str(problem) for problem in folder.problems(text)]
+
+
+class Bounded(PlainRunner):
+    """Its keys have bounds that none of our own has."""
+
+    pair: list[int] = Field(default=[1, 2], min_length=2, max_length=2)
+    letter: str = Field("a", max_length=1)
+    one: list[int] = Field(default=[], max_length=1)
+    word: str = Field("abc", min_length=3)
+    weight: float = Field(1.0, allow_inf_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("pair: [1]", "pair: is too short; at least 2 entries"),
+        ("pair: [1, 2, 3]", "pair: is too long; at most 2 entries"),
+        ("one: [1, 2]", "one: is too long; at most 1 entry"),
+        ("letter: ab", "letter: is too long; at most 1 character"),
+        ("word: ab", "word: is too short; at least 3 characters"),
+        (f"weight: {'9' * 400}", f"weight: is the number {'9' * 57}...; a finite number is expected"),
+    ],
+)
+def test_the_whole_line_of_a_key_with_bounds(folder: Folder, keys: str, said: str) -> None:
+    path = folder.write("experiment.yml", CASE.replace("kind: plain", f"kind: plain, {keys}"))
+    with pytest.raises(DefinitionError) as caught:
+        load_experiment(path, runners={"plain": Bounded}, systems={})
+    column = len(f"runner: {{kind: plain, {keys.partition(' ')[0]} ") + 1
+    assert [str(problem) for problem in caught.value.problems] == [f"experiment.yml:3:{column}: runner.{said}"]

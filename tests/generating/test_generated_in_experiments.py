@@ -228,6 +228,41 @@ def test_a_lock_that_was_written_by_hand_is_held_to_the_files(bench: Bench) -> N
     )
 
 
+def test_a_param_that_is_no_text(bench: Bench) -> None:
+    (problem,) = bench.problems("generate: {from: text, params: [model]}", baseline="{model: 5}")
+    assert problem == (
+        "experiment.yml:9:17: cases[0].mutants.generate: the baseline's param 'model' is no text; name a text"
+    )
+
+
+def test_a_lock_whose_params_the_runner_does_not_take(bench: Bench) -> None:
+    bench.locked("generate: {from: params}", baseline="{model: m, kwargs: {a: 1}}", runner="merging")
+    lock = bench.path / "experiment.lock.yml"
+    lock.write_text(lock.read_text().replace("+model: ''\n", "+other: m\n", 1))
+    (problem,) = bench.problems()
+    assert problem == (
+        "experiment.lock.yml:22:15: expansions[0].entries[1].diff: the runner 'merging' cannot express what the diff "
+        "makes of the params; renew it with --metricbench-lock"
+    )
+
+
+def test_of_many_changed_files_the_first_are_told(bench: Bench) -> None:
+    names = [f"{letter}.md" for letter in "abcdefgh"]
+    for name in names:
+        (bench.path / name).write_text("You must ask.\n")
+    asked = f"generate: {{from: text, files: [{', '.join(names)}], operators: [weaken-modal]}}"
+    bench.locked(asked)
+    for name in names[:6]:
+        (bench.path / name).write_text("You must not ask.\n")
+    (six,) = bench.problems()
+    (bench.path / "g.md").write_text("You must not ask.\n")
+    (seven,) = bench.problems()
+    where, said = "experiment.yml:9:17: cases[0].mutants.generate", "experiment.lock.yml disagrees: "
+    five = ", ".join(f"the file {name} changed" for name in names[:5])
+    assert six == f"{where}: {said}{five}, the file f.md changed; renew it with --metricbench-lock"
+    assert seven == f"{where}: {said}{five}, and 2 more changes; renew it with --metricbench-lock"
+
+
 def test_a_diff_in_the_lock_leads_to_no_other_file(bench: Bench, tmp_path: Path) -> None:
     (tmp_path.parent / "secret.txt").write_text("one\n")
     bench.locked("generate: {from: text, files: [policy.md], operators: [swap-numbers]}")

@@ -98,6 +98,15 @@ def test_what_a_tool_answers_is_said_in_the_params(bench: Bench) -> None:
     ]
 
 
+def test_a_param_that_is_in_the_way_of_what_tools_answer(bench: Bench) -> None:
+    with pytest.raises(SourceError) as caught:
+        proposals(bench, {"tool_faults": "none"}, names=["find"])
+    assert (caught.value.message, caught.value.remedy) == (
+        "the baseline's params have a key 'tool_faults' that is no mapping",
+        "call it otherwise: generated mutants say there which tools answer wrongly",
+    )
+
+
 def test_a_list_further_inside_a_file(bench: Bench) -> None:
     (bench.path / "agent.yml").write_text("agents:\n- kit: [a, b]\n")
     found = proposals(bench, file="agent.yml", at="agents.0.kit", operators=["remove-tool"])

@@ -111,6 +111,12 @@ def test_files_that_cannot_be_sent_together(
     )
 
 
+def test_a_file_whose_name_leads_up_and_back(refused: Callable[..., tuple[tuple[object, ...], str]]) -> None:
+    """It would be sent under the name that it has here, which lies outside the job's folder."""
+    said = "'../experiment/agent.py' leaves the experiment's folder; copy the file into it, or name it absolutely"
+    assert refused(files=["../experiment/agent.py"]) == ((), said)
+
+
 def test_a_file_that_is_named_twice_is_sent_once(check: Callable[..., HelixRunner], folder: Path) -> None:
     runner = check(command=["python3", "agent.py", "agent.py"], files=["agent.py", str(folder / "agent.py")])
     assert list(helix_forms.sent_files(helix_forms.as_sent(runner.command, runner.files))) == ["agent.py"]

@@ -51,6 +51,18 @@ class TestRewards:
         assert found.error is not None
         assert found.error.message == said
 
+    def test_a_name_that_no_score_can_have(self) -> None:
+        said = " is no name of a reward; a text of 1 to 200 characters is expected"
+        messages = []
+        for name in ("", "x" * 201):
+            found = outcome({name: 1.0})
+            assert brief(found) == ("unmeasured", {}, "InvalidReward", "verifier")
+            assert found.error is not None
+            messages.append(found.error.message)
+        assert messages[0] == f'the text ""{said}'
+        assert messages[1].endswith(said)
+        assert outcome({"x" * 200: 1.0}).scores == {"x" * 200: 1.0}
+
     def test_one_bad_reward_of_several_is_left_out_and_said(self) -> None:
         found = outcome({"reward": 1.0, "style": None})
         assert brief(found) == ("scored", ONE, "InvalidReward", "verifier")

@@ -212,6 +212,22 @@ def test_scores_of_another_run(geo: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("run_id", "named"), [(..., "null"), ("", 'the text ""'), (7, "the number 7"), (["a"], 'a list ["a"]')]
+)
+def test_a_run_without_an_id(geo: Path, run_id: object, named: str) -> None:
+    edit_json(geo / "run.json", run_id=run_id)
+    assert problem(geo) == (f"geo/run.json: run_id is {named}; a text is expected", MIXED)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "named"), [("labels", ["a"], 'a list ["a"]'), ("target", "model", 'the text "model"')]
+)
+def test_metadata_of_another_form(geo: Path, name: str, value: object, named: str) -> None:
+    (geo / "metadata.json").write_text(json.dumps({name: value}))
+    assert problem(geo) == (f"geo/metadata.json: {name} is {named}; a mapping is expected", MIXED)
+
+
+@pytest.mark.parametrize(
     ("key", "file", "counted"), [("task_count", "tasks.jsonl", 4), ("trial_count", "trials.jsonl", 12)]
 )
 def test_counts_that_do_not_fit(geo: Path, key: str, file: str, counted: int) -> None:

@@ -213,6 +213,16 @@ def test_what_atif_does_not_know(path: str, new: Any, note: str) -> None:
             "steps[2].message[0].source.media_type 'audio/wav' is no type of image that ATIF knows",
         ),
         (
+            "steps.2.message.0.source.media_type",
+            5,
+            "steps[2].message[0].source.media_type is 5; a text is expected",
+        ),
+        (
+            "steps.2.message.1.source.media_type",
+            None,
+            "steps[2].message[1].source.media_type is null; a text is expected",
+        ),
+        (
             "subagent_trajectories.0.trajectory_id",
             MISSING,
             "subagent_trajectories[0].trajectory_id is missing; a subagent's trajectory needs one",

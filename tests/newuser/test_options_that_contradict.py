@@ -49,3 +49,20 @@ def test_a_merge_that_swallows_the_experiment(folder: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     advice = "name the folders of stores, and the experiment before the option, which takes all that follows"
     result.stderr.fnmatch_lines([f"ERROR: metricbench: --metricbench-merge: 'experiment.yml' is a file; {advice}"])
+
+
+@pytest.mark.parametrize("shard", ["2of3", "0/3", "4/3", "/"])
+def test_a_shard_that_is_none(folder: pytest.Pytester, shard: str) -> None:
+    result = folder.runpytest("experiment.yml", f"--metricbench-shard={shard}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = f"{shard!r} is no shard; write the number of the part and of all parts, as in 2/5"
+    result.stderr.fnmatch_lines([f"ERROR: metricbench: --metricbench-shard: {said}"])
+    assert not (folder.path / ".metricbench").exists()
+
+
+def test_a_merge_into_several_experiments(folder: pytest.Pytester) -> None:
+    assert folder.runpytest("experiment.yml", "--metricbench-store=other").ret == 0
+    folder.makefile(".yml", second=EXPERIMENT.replace("name: e", "name: f"))
+    result = folder.runpytest("experiment.yml", "second.yml", "--metricbench-merge=other")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: metricbench: --metricbench-merge: name one experiment; these are several"])

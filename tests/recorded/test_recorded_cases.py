@@ -220,6 +220,14 @@ class TestPaths:
         with pytest.raises(RecordingError, match="leaves the experiment's folder"):
             find_paths([pattern], folder)
 
+    def test_no_name_has_a_null_character(self, folder: Path) -> None:
+        with pytest.raises(RecordingError) as caught:
+            find_paths(["jobs/*", "jobs/a\0"], folder)
+        assert (caught.value.message, caught.value.remedy) == (
+            "runner.read: a name has a null character, which no name can hold",
+            "",
+        )
+
     @given(st.text(max_size=12))
     def test_no_text_is_more_than_refused(self, pattern: str) -> None:
         try:

@@ -305,6 +305,27 @@ class TestRefusals:
         (recorded.path / "jobs" / "oracle-0.25" / "beta__fcd929o" / "result.json").write_text('{"id": ')
         assert "cases[0]: jobs/oracle-0.25/beta__fcd929o: result.json is not JSON: " in recorded.refused()
 
+    @pytest.mark.parametrize(
+        ("sample", "runner", "held", "said"),
+        [
+            ("oracle-0.25", {}, 1, "1 attempt is recorded of baseline at alpha, and this would be number 2"),
+            ("variants-0.26", TOY, 2, "2 attempts are recorded of baseline at alpha, and this would be number 3"),
+        ],
+        ids=["one", "two"],
+    )
+    def test_a_lock_that_was_edited_to_have_more_attempts(
+        self, recorded: RecordedLab, sample: str, runner: dict[str, Any], held: int, said: str
+    ) -> None:
+        recorded.samples(sample)
+        recorded.make(runner=runner)
+        assert recorded.run("--metricbench-lock").ret == 0
+        lock = recorded.path / "experiment.lock.yml"
+        lock.write_text(lock.read_text().replace(f"alpha: {held},", f"alpha: {held + 1},", 1))
+        assert recorded.run().ret == 1
+        (more,) = [line for line in recorded.journal() if line["attempt"] == held + 1]
+        assert (more["variant"], more["task"]) == ("baseline", "alpha")
+        assert more["error"] == {"type": "NotRecorded", "message": said, "phase": "setup"}
+
     def test_a_mutant_that_is_not_recorded(self, recorded: RecordedLab) -> None:
         recorded.samples("variants-0.26")
         recorded.make(runner=TOY, case={"mutants": [{"id": "toy-mutant-m2"}]})

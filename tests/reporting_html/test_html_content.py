@@ -393,6 +393,27 @@ def test_what_changed_since_an_earlier_run() -> None:
     assert [item.words for item in changes.all("li")] == ["removed: mutant gone"]
 
 
+def test_cases_and_systems_that_one_run_has_are_listed_as_changes() -> None:
+    pool = {"s1": 0.5, "pool": 0.5}
+    mutants = {"baseline": GOOD, "m": GOOD | {"a": BAD}}
+    then = {
+        "old": CaseTable(mutants),
+        "one": CaseTable(mutants, subsets={"s1": ["a"]}, coverage={"x": pool, "y": pool}),
+    }
+    now = {
+        "new": CaseTable(mutants),
+        "one": CaseTable({**mutants, "n": GOOD}, subsets={"s1": ["a"]}, coverage={"z": pool}),
+    }
+    page = read(page_of(build(now), earlier=build(then)))
+    assert [item.words for item in section(page, "changes").all("li")] == [
+        "added: case new",
+        "added: coverage system z",
+        "one: added: mutant n",
+        "removed: case old",
+        "removed: 2 coverage systems x, y",
+    ]
+
+
 def test_without_an_earlier_run_nothing_is_said_of_changes() -> None:
     assert "What changed" not in read(page_of(results())).words
 

@@ -93,6 +93,38 @@ def test_new_survivors_are_counted_in_their_gate() -> None:
     assert gate_text(share) == "0.33"
 
 
+def test_of_many_changes_the_first_are_shown() -> None:
+    dead = {**BASE, "c": [0] * 5}
+    killed, died = [f"m{number:02}" for number in range(33)], [f"d{number:02}" for number in range(32)]
+    then = table(dict.fromkeys([*killed, *died], dead))
+    now = table({**dict.fromkeys(killed, BASE), **{name: {task: [None] * 5 for task in BASE} for name in died}})
+    lines = _of_changes(with_gates([], then, now, bootstrap=10))
+    assert [line for line in lines if "more" in line or line.startswith("**")] == [
+        "**New survivors: 33**",
+        "| and 3 more |  |  |  |",
+        "**Tasks with another verdict: 97**",
+        "| and 67 more |  |  |  |  |",
+        "- and 2 more mutants count in another way than before",
+    ]
+    lines = _of_changes(with_gates([], {"c": then, "x": then}, {"c": now, "x": now}, bootstrap=10))
+    assert [line for line in lines if "more" in line or line.startswith("**")] == [
+        "**New survivors: 66**",
+        "| and 36 more |  |  |  |  |",
+        "**Tasks with another verdict: 194**",
+        "| and 164 more |  |  |  |  |  |",
+        "- and 2 more mutants of `c` count in another way than before",
+        "- and 2 more mutants of `x` count in another way than before",
+    ]
+
+
+def _of_changes(summary: Any) -> list[str]:
+    """The lines between the head of the changes and the next one."""
+    lines = markdown_text(summary).splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("### ") and "changed" in line)
+    end = next(number for number, line in enumerate(lines) if line.startswith("### ") and number > begin)
+    return lines[begin:end]
+
+
 # ---------------------------------------------------------------- the limit
 
 
