@@ -45,10 +45,13 @@ if [ ! -f "${0%/*}/mended" ]; then
   echo $$ >> "${0%/*}/stuck"
   while :; do sleep 1; done
 fi
-echo 1 > answer.txt
-echo '{"scores": {"reward": 1}, "value": 0.5}' > response.json
 """
-"""A program that hears no signal that can be ignored, until it is mended."""
+"""A program that hears no signal that can be ignored, until it is mended and does the following."""
+MENDED = {
+    "agent.sh": "echo 1 > answer.txt",
+    "verify.sh": """echo '{"scores": {"reward": 1}}' > response.json""",
+    "cover.sh": """echo '{"value": 0.5}' > response.json""",
+}
 
 MODULE = """\
 import pathlib, time
@@ -123,7 +126,7 @@ def scripts(*deaf: str) -> Callable[[Lab], None]:
         lab.make()
         lab.write("conftest.py", NOTING)
         for name in deaf:
-            lab.write(name, DEAF)
+            lab.write(name, f"{DEAF}{MENDED[name]}\n")
 
     return make
 
