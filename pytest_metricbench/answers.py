@@ -267,6 +267,9 @@ def named(value: object) -> str:
     kinds = {dict: "a mapping", list: "a list", str: "the text", bool: "the boolean", type(None): "null"}
     numbers = {int: "the number", float: "the number"}
     kind = (kinds | numbers).get(type(value), f"of type {type(value).__name__}")
-    if kind == "null" or not text or len(text) > 60:
+    if kind == "null":
         return kind
+    if not text or len(text) > 60:
+        short = f"a text of {len(value):,} characters" if isinstance(value, str) else kind
+        return "a long number" if short == "the number" else short
     return f"{kind} {text}"

@@ -1,5 +1,6 @@
 """What pydantic says about a value, in the words of the experiment file."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -89,15 +90,27 @@ def _quoting(kind: str, value: object, written: str | None) -> str:
     if kind == "string_type" and written and (value is None or isinstance(value, bool | int | float)):
         return f'; quote it: "{written}"'
     if kind in ("int_type", "float_type") and isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            return ""
-        plain = repr(int(number)) if number.is_integer() else repr(number)
-        return (
-            f"; write {plain} without quotes" if written is None else f"; YAML reads {written} as a text, write {plain}"
-        )
+        plain = _meant(value, whole=kind == "int_type")
+        if plain is not None:
+            return (
+                f"; write {plain} without quotes"
+                if written is None
+                else f"; YAML reads {written} as a text, write {plain}"
+            )
     return ""
+
+
+def _meant(text: str, *, whole: bool) -> str | None:
+    """The number that a text was meant to be, as YAML reads it; None where it is none that would be taken."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        return None
+    if number.is_integer():
+        return repr(int(number))
+    return None if whole else repr(number)
 
 
 def _plain_number(number: float) -> str:

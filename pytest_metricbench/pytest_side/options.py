@@ -5,7 +5,7 @@ Loaded in every pytest run of an environment that has the package, so it imports
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
@@ -30,7 +30,7 @@ FILES: Final = "metricbench_files"
 _PATHS: Final = ("DIR", "FILE", "STORE_OR_SUMMARY")
 """Metavars of options that name a file or folder."""
 _DEFAULT: Final = re.compile(r" \(default: (?P<text>.*)\)$", re.DOTALL)
-_IniType: TypeAlias = Literal["string", "args", "bool", "int", "float"]
+_IniType: TypeAlias = Literal["string", "args", "bool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,6 @@ class Option:
     ini: str | None
     """The name of its twin; None where it has none."""
     is_path: bool
-    convert: Callable[[str], object] | None
     choices: Sequence[str] | None
 
 
@@ -77,17 +76,13 @@ class OptionGroup:
             attrs.pop("default", empty),
             None if dest in WITHOUT_TWIN else dest,
             attrs.get("metavar") in _PATHS,
-            attrs.get("type"),
             attrs.get("choices"),
         )
         OPTIONS[dest] = option
         self._group.addoption(flag, default=None, help=_help(help, option), **attrs)
         if option.ini is not None:
-            kind = "bool" if is_switch else "args" if is_list else _INI_TYPES.get(option.convert, "string")
+            kind: _IniType = "bool" if is_switch else "args" if is_list else "string"
             self._parser.addini(option.ini, f"Sets {flag}", type=kind, default=None)
-
-
-_INI_TYPES: Final[dict[object, _IniType]] = {int: "int", float: "float"}
 
 
 def _help(text: str, option: Option) -> str:
@@ -141,12 +136,6 @@ def _checked(config: pytest.Config, option: Option, value: Any) -> Any:
         listed = ", ".join(option.choices)
         where = _ini_file(config, str(option.ini))
         raise pytest.UsageError(f"metricbench: {where}: {option.ini} = {value}: choose one of {listed}")
-    if option.convert is not None and isinstance(value, str):
-        try:
-            value = option.convert(value)
-        except (TypeError, ValueError) as error:
-            where = _ini_file(config, str(option.ini))
-            raise pytest.UsageError(f"metricbench: {where}: {option.ini} = {value}: {error}") from None
     if not option.is_path:
         return value
     folder = config.inipath.parent if config.inipath is not None else config.invocation_params.dir

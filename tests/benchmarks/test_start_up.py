@@ -20,8 +20,8 @@ WITHOUT_OURS = "-pno:metricbench"
 ROUNDS = 15
 SHARE = 0.05
 """Of pytest's own cost, at which the plugin's is called none, where pytest itself does not vary by more."""
-FIRST_WITHIN = 1.0
-"""Seconds from the end of the collection to the first attempt."""
+FIRST_WITHIN = {"support_agent": 1.0, "own_project": 1.0, "toolz": 2.0}
+"""Seconds from the end of the collection to the first attempt; toolz's own tests have to be collected before it."""
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def pytest_runtest_logreport(report):
 
 
 @pytest.mark.parametrize("options", [[], ["-n2"]], ids=["one process", "-n 2"])
-@pytest.mark.parametrize("example", ["support_agent", "own_project", "toolz"])
+@pytest.mark.parametrize("example", FIRST_WITHIN)
 def test_first_attempt_after_collection(
     tmp_path: Path,
     measured: Callable[..., Cost],
@@ -112,7 +112,7 @@ def test_first_attempt_after_collection(
         f"\n{example} {' '.join(options)}: the first attempt begins {min(waited):.2f} s after the last item was "
         f"collected; until then a process that collects uses {min(used):.2f} s of CPU"
     )
-    assert min(waited) < FIRST_WITHIN
+    assert min(waited) < FIRST_WITHIN[example]
 
 
 def first_start(folder: Path) -> float:

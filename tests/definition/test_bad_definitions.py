@@ -221,6 +221,12 @@ def test_the_experiment(folder: Folder, text: str, line: int, column: int, key: 
     check(folder.problems(CASE + text), line, column, key, said)
 
 
+@pytest.mark.parametrize("text", ["1e999", "nan", "-inf", '"2.5"'])
+def test_nothing_is_advised_that_would_be_refused_again(folder: Folder, text: str) -> None:
+    (problem,) = folder.problems(f"{CASE}attempts: {text}\n")
+    assert str(problem).endswith(f": attempts: is the text {text.strip(chr(34))!r}; a whole number is expected")
+
+
 @pytest.mark.parametrize(("text", "line", "column", "key", "said"), IN_CASE)
 def test_a_case(folder: Folder, text: str, line: int, column: int, key: str, said: str) -> None:
     check(folder.problems(f"{CASE}    {text}\n"), line, column, key, said)

@@ -70,6 +70,10 @@ def test_a_command_names_what_is_sent(check: Callable[..., HelixRunner], folder:
         ),
         (["bash", "run.sh"], "the script 'run.sh' does not exist beside the file"),
         (["python3", "../outside.py"], "'../outside.py' leaves the experiment's folder; copy the file into it"),
+        (
+            ["python3", "lib/../agent.py"],
+            "'lib/../agent.py' has a .. in it, and the job has no such folder; write agent.py",
+        ),
         (["python3", "link.py"], "'link.py' leaves the experiment's folder; copy the file into it"),
         (["python3", "a\0b"], "has a null character; no argument can hold one"),
     ],

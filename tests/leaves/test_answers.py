@@ -384,11 +384,11 @@ def test_names_become_plain_texts() -> None:
     ("value", "words"),
     [
         (None, "null"),
-        ("x" * 100, "the text"),
+        ("x" * 100, "a text of 100 characters"),
         (object(), "of type object"),
         ([[1]], "a list [[1]]"),
         (DEEP, "a list"),
-        (10**5000, "the number"),
+        (10**5000, "a long number"),
         ({1: 2}, 'a mapping {"1": 2}'),
         ({(1,): 2}, "a mapping"),
     ],

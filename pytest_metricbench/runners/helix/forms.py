@@ -71,9 +71,22 @@ def _checked_command(written: list[str], info: ValidationInfo) -> JobArgv:
 def _beside(argument: str, folder: Path | None) -> Path | None:
     """The file beside the YAML that an argument names."""
     path = file_beside(argument, folder)
-    if path is not None and folder is not None and (strays(argument, path, folder) or ".." in Path(argument).parts):
-        raise problem(f"{argument!r} leaves the experiment's folder", "copy the file into it")
+    if path is not None and folder is not None:
+        _refuse_detour(argument)
+        if strays(argument, path, folder) or ".." in Path(argument).parts:
+            raise problem(f"{argument!r} leaves the experiment's folder", "copy the file into it")
     return path
+
+
+def _refuse_detour(name: str) -> None:
+    """Refuse a name that goes up and comes back: a job has no such folders.
+
+    Raises:
+        PydanticCustomError: it does.
+    """
+    direct = os.path.normpath(name)
+    if ".." in Path(name).parts and ".." not in Path(direct).parts:
+        raise problem(f"{name!r} has a .. in it, and the job has no such folder", f"write {direct}")
 
 
 def _is_missing_script(argument: str) -> bool:
@@ -97,6 +110,7 @@ def check_sent(files: Iterable[tuple[str, Path]]) -> None:
     size = 0
     for written, path in files:
         name = name_in_job(written)
+        _refuse_detour(name)
         if ".." in Path(name).parts:
             raise problem(f"{written!r} leaves the experiment's folder", "copy the file into it, or name it absolutely")
         other = arriving.setdefault(name, path)
