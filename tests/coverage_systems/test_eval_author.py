@@ -37,7 +37,13 @@ KIND = {"tool_calls": "tool", "capabilities": "capability", "failure_cases": "fa
 # ---------------------------------------------------------------- the table
 
 
-@pytest.mark.parametrize("methods", METHOD_SETS, ids="+".join)
+@pytest.mark.parametrize(
+    "methods",
+    [
+        pytest.param(chosen, id="+".join(chosen), marks=[pytest.mark.benchmark] * (len(chosen) == 2))
+        for chosen in METHOD_SETS
+    ],
+)
 def test_every_method_set_and_scope_over_the_samples(tmp_path: Path, methods: tuple[str, ...]) -> None:
     """What a scope gives never depends on the other methods: tools are 0.5 / 0.5 / 0.0 / 1.0, or not measured."""
     found = {}

@@ -35,7 +35,9 @@ def errors(output: str) -> list[str]:
     return re.findall(r"^metricbench: .*cannot be (?:written|measured).*$", output, re.M)
 
 
-@pytest.mark.parametrize(("size", "workers"), [("16k", 0), ("96k", 0), ("256k", 0), ("192k", 2)])
+@pytest.mark.parametrize(
+    ("size", "workers"), [("16k", 0), pytest.param("96k", 0, marks=pytest.mark.benchmark), ("256k", 0), ("192k", 2)]
+)
 def test_a_disk_that_is_full(lab: Lab, disk: Path, size: str, workers: int) -> None:
     """At different moments: while the first attempts run, in the middle, near the end."""
     lab.make()

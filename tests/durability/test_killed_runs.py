@@ -114,6 +114,7 @@ def test_an_orderly_stop(lab: Lab, undisturbed: Any, number: signal.Signals, wor
     goes_on(lab, undisturbed, workers)
 
 
+@pytest.mark.benchmark
 def test_killed_again_and_again(lab: Lab, undisturbed: Any) -> None:
     """Whatever the number of stops, finished work is never paid for twice."""
     lab.make()

@@ -153,8 +153,15 @@ def test_no_verifier_any_more(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("point", [ATTEMPTS, ATTEMPTS + 9])
+@pytest.mark.parametrize(
+    ("point", "workers"),
+    [
+        (ATTEMPTS, 0),
+        (ATTEMPTS + 9, 2),
+        pytest.param(ATTEMPTS, 2, marks=pytest.mark.benchmark),
+        pytest.param(ATTEMPTS + 9, 0, marks=pytest.mark.benchmark),
+    ],
+)
 def test_killed_while_scoring_again(lab: Lab, point: int, workers: int) -> None:
     before = first_run(lab)
     lab.write("verify.sh", "sleep 0.02\n" + OTHER_VERIFIER)

@@ -55,8 +55,15 @@ def resumed(lab: Lab, finished: dict[str, dict[str, Any]]) -> None:
     assert lab.requests()["share[pool]"]["value"] == 0.5
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["sigint", "sigterm"])
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [
+        pytest.param(signal.SIGINT, 0, id="sigint-0"),
+        pytest.param(signal.SIGINT, 2, id="sigint-2"),
+        pytest.param(signal.SIGTERM, 0, id="sigterm-0"),
+        pytest.param(signal.SIGTERM, 2, id="sigterm-2", marks=pytest.mark.benchmark),
+    ],
+)
 def test_an_orderly_stop(lab: Lab, workers: int, number: signal.Signals) -> None:
     session = until_stuck(lab, f"-n{workers}", workers=max(1, workers))
     finished = lab.attempts()
@@ -100,6 +107,7 @@ def test_a_killed_controller_leaves_no_worker_and_no_agent(lab: Lab) -> None:
     wait_until(lambda: not any(alive(pid) for pid in stuck), "the agents are gone", seconds=20)
 
 
+@pytest.mark.benchmark
 def test_several_stops_in_a_row_cost_no_finished_attempt(lab: Lab) -> None:
     """Killed after every few attempts, the sessions together make each attempt once."""
     slow = "import time\n\ndef act(request):\n    time.sleep(0.03)\n    return 1.0\n"

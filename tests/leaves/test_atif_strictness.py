@@ -383,7 +383,7 @@ LONG = pytest.mark.benchmark
 @pytest.mark.parametrize(
     ("fill", "size"),
     [
-        (many_steps, 60),
+        pytest.param(many_steps, 60, marks=LONG),
         (one_answer, 60),
         (one_argument, 60),
         pytest.param(many_steps, 200, marks=LONG),

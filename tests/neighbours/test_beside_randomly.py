@@ -17,7 +17,7 @@ def act(request):
 """
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.benchmark) for seed in (2, 3))])
 def test_baselines_go_first_and_then_the_longest(lab: Lab, seed: int) -> None:
     lab.make(AGENT, mutants=["quick", "slow"], attempts=2)
     shuffled = ["experiment.yml", f"--randomly-seed={seed}"]

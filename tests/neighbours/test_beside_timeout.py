@@ -40,7 +40,7 @@ def gone(lab: Lab) -> bool:
     return len(pids) == 1 and not alive(pids[0])
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
 def test_a_slow_program_is_stopped_and_unmeasured(lab: Lab, workers: list[str]) -> None:
     make(lab, "command", retries=2)
     ended = lab.run_apart("experiment.yml", "--timeout=2", *workers, beside=["timeout"])

@@ -293,7 +293,14 @@ def test_where_nothing_runs_nothing_is_left(lab: Lab, option: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["worksteal", "loadscope", "loadfile"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "worksteal",
+        pytest.param("loadscope", marks=pytest.mark.benchmark),
+        pytest.param("loadfile", marks=pytest.mark.benchmark),
+    ],
+)
 def test_under_every_mode_of_distribution(lab: Lab, mode: str) -> None:
     lab.make(budget={"attempts": 5})
     assert lab.run("experiment.yml", "-n2", f"--dist={mode}").ret == BUDGET_REACHED

@@ -90,7 +90,16 @@ def test_plain_tests_keep_their_places(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["load", "loadscope", "loadfile", "loadgroup", "worksteal"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "load",
+        pytest.param("loadscope", marks=pytest.mark.benchmark),
+        pytest.param("loadfile", marks=pytest.mark.benchmark),
+        "loadgroup",
+        "worksteal",
+    ],
+)
 def test_every_way_to_distribute(lab: Lab, mode: str) -> None:
     lab.make()
     result = lab.run("experiment.yml", "-n2", f"--dist={mode}")

@@ -111,7 +111,9 @@ def test_inside_items_of_several_attempts(lab: Lab, args: list[str]) -> None:
     assert not any("/18" in line or "to go" in line for line in final), final
 
 
-@pytest.mark.parametrize("args", [[], ["-v"], ["-n2"], ["-n2", "-v"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "args", [[], ["-v"], pytest.param(["-n2"], marks=pytest.mark.benchmark), ["-n2", "-v"]], ids=" ".join
+)
 def test_it_goes_on_and_leaves_nothing_behind(lab: Lab, args: list[str]) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS}, outcomes={"no-pay::pay": "m", "quiet::find": "u"})
     status, seen, final = watch(lab, "experiment.yml", *args)
@@ -148,14 +150,14 @@ def test_a_budget_is_counted_too(lab: Lab) -> None:
     assert status == 6, final
 
 
-@pytest.mark.parametrize("args", [["-q"], ["-s"]], ids=" ".join)
+@pytest.mark.parametrize("args", [["-q"], pytest.param(["-s"], marks=pytest.mark.benchmark)], ids=" ".join)
 def test_not_where_it_would_be_in_the_way(lab: Lab, args: list[str]) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS})
     _, seen, _ = watch(lab, "experiment.yml", *args)
     assert counts(seen) == []
 
 
-@pytest.mark.parametrize("args", [[], ["-n2"]], ids=["plain", "n2"])
+@pytest.mark.parametrize("args", [[], pytest.param(["-n2"], marks=pytest.mark.benchmark)], ids=["plain", "n2"])
 def test_not_where_output_is_no_terminal(lab: Lab, args: list[str]) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS})
     result = lab.run("experiment.yml", *args)

@@ -176,6 +176,7 @@ def test_a_crash_costs_one_attempt_and_holds_up_nobody(bench: Bench, crash: str)
     assert_baselines_ended_first(notes, crashed=crash)
 
 
+@pytest.mark.benchmark  # the rule itself is held by the simulated ones
 def test_the_longest_of_the_last_run_starts_first(bench: Bench) -> None:
     lengths = [0.05, 0.3, 0.1, 0.2, 0.15, 0.25]
     tasks: list[object] = [{"id": f"t{number}", "params": {"seconds": length}} for number, length in enumerate(lengths)]
