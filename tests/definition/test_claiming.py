@@ -1,3 +1,5 @@
+"""Which YAML files are experiments, and what is said of those that nearly are."""
+
 import subprocess
 import sys
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Gates as they are written: what is read, and what is said of what cannot be."""
+
 import re
 from contextlib import suppress
 from dataclasses import replace

@@ -1,3 +1,5 @@
+"""What may be an id or a tag, and what is said of what may not."""
+
 import re
 
 import pytest

@@ -1,3 +1,5 @@
+"""A right experiment file, whole: every part as it was written, and defaults where nothing was."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""The lock: written whole, read back, and at odds with what has changed."""
+
 import errno
 import os
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Subsets that are drawn: the same for a seed everywhere, and of the sizes asked for."""
+
 import itertools
 import math
 import subprocess

@@ -1,3 +1,5 @@
+"""YAML as it is read: values with their places, and what may not stand in a file."""
+
 import json
 from pathlib import Path
 from typing import Any

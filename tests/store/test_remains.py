@@ -1,3 +1,5 @@
+"""What attempts that never ended have left: moved aside, counted, and never taken for results."""
+
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""The parts of an experiment for several machines: disjoint, whole, and the same everywhere."""
+
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
