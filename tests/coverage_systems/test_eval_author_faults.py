@@ -186,6 +186,7 @@ def test_a_slow_author_is_killed_with_its_children(tmp_path: Path) -> None:
     assert gone(int((tmp_path / "request/child").read_text()))
 
 
+@pytest.mark.benchmark
 def test_a_slow_script_is_killed_and_has_only_the_time_that_is_left(tmp_path: Path) -> None:
     hanging = scripts(tmp_path, measure="import time\ntime.sleep(60)\n")
     audit = author(tmp_path, COPY + "import time; time.sleep(1)", scripts=hanging, timeout=4)

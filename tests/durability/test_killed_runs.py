@@ -108,7 +108,11 @@ def test_all_processes_killed_at_once(lab: Lab, undisturbed: Any) -> None:
     goes_on(lab, undisturbed, 2)
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 0)], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [pytest.param(signal.SIGINT, 2, marks=pytest.mark.benchmark), (signal.SIGTERM, 0)],
+    ids=["ctrl-c", "sigterm"],
+)
 def test_an_orderly_stop(lab: Lab, undisturbed: Any, number: signal.Signals, workers: int) -> None:
     kill_at(lab, 9, workers, lambda pid: os.kill(pid, number))
     goes_on(lab, undisturbed, workers)

@@ -35,6 +35,7 @@ def test_attempts_begun_ahead_run_together(make: Make, ask: Ask, server: HelixSe
     assert server.busiest == 4
 
 
+@pytest.mark.benchmark
 def test_the_server_is_kept_busy_and_not_overrun(make: Make, ask: Ask, server: HelixServer) -> None:
     """A slow job at the front does not idle the others: what waits is submitted while it is waited for."""
     slow = ask(task="slow")

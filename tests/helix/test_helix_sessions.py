@@ -179,6 +179,7 @@ def test_moving_to_another_server_makes_nothing_stale(lab: Lab, server: HelixSer
 
 
 @pytest.mark.slow
+@pytest.mark.benchmark
 def test_two_workers(lab: Lab, server: HelixServer) -> None:
     lab.make(seconds=(0.3, 0.3), max_in_flight=2)
     result = lab.run("-n2")

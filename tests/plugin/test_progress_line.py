@@ -131,6 +131,7 @@ def test_it_goes_on_and_leaves_nothing_behind(lab: Lab, args: list[str]) -> None
         assert any(re.fullmatch(rf"{letters} +\[100%\]", line) for line in final), final
 
 
+@pytest.mark.benchmark
 def test_of_a_second_run_it_counts_what_is_reused_and_knows_the_time(lab: Lab) -> None:
     lab.make(agent=PRICED, case={"tasks": SLOW_TASKS}, outcomes={})
     lab.run("experiment.yml", "-k", "baseline or no-pay")

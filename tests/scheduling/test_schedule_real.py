@@ -196,6 +196,7 @@ def test_the_longest_of_the_last_run_starts_first(bench: Bench) -> None:
             assert seconds == sorted(seconds, reverse=True)
 
 
+@pytest.mark.benchmark  # likewise
 def test_an_affinity_keeps_a_variant_on_one_worker(bench: Bench) -> None:
     bench.make(tasks=[f"t{number}" for number in range(8)], mutants=6, share=True)
     result, notes = bench.run("experiment.yml", "-n2")
