@@ -269,7 +269,8 @@ def named(value: object) -> str:
     kind = (kinds | numbers).get(type(value), f"of type {type(value).__name__}")
     if kind == "null":
         return kind
-    if not text or len(text) > 60:
-        short = f"a text of {len(value):,} characters" if isinstance(value, str) else kind
-        return "a long number" if short == "the number" else short
-    return f"{kind} {text}"
+    if text and len(text) <= 60:
+        return f"{kind} {text}"
+    if isinstance(value, str):
+        return f"a text of {len(value):,} characters"
+    return "a long number" if kind == "the number" else kind

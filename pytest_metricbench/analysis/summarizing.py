@@ -29,6 +29,7 @@ from pytest_metricbench.analysis.summary import CaseSummary, RecordedNote, Setti
 from pytest_metricbench.analysis.variant_figures import add_counts, variant_summaries
 from pytest_metricbench.contracts import FORMAT_VERSION
 from pytest_metricbench.definition.experiment import Case, Experiment
+from pytest_metricbench.messages import unheard
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class _Analysed:
     warnings: tuple[str, ...]
 
 
-def summarize(results: Results, progress: Callable[[str], None] | None = None) -> Summary:
+def summarize(results: Results, progress: Callable[[str], None] = unheard) -> Summary:
     """Everything that can be said of an experiment's results.
 
     A pure function: the same results give the same summary, whatever the order of tasks, subsets and records.
@@ -56,8 +57,7 @@ def summarize(results: Results, progress: Callable[[str], None] | None = None) -
     settings = _settings(experiment, primary)
     cases = {}
     for number, case in enumerate(experiment.cases, start=1):
-        if progress is not None:
-            progress(f"analysing case {number} of {len(experiment.cases)}: {case.id}")
+        progress(f"analysing case {number} of {len(experiment.cases)}: {case.id}")
         cases[case.id] = _analyse(results, case, primary, ks)
     summaries = adjusted({case_id: analysed.summary for case_id, analysed in cases.items()})
     return Summary(

@@ -26,7 +26,7 @@ from pytest_metricbench.targets import Target
 
 ABSENT: Final = "absent"
 """Stands for the content of a file that is neither there nor in the store: equal to no digest."""
-SHARED: Final = "shared:"
+_SHARED: Final = "shared:"
 """What the names of files begin with, among those that were read, on which every attempt depends."""
 
 
@@ -184,7 +184,7 @@ class Fingerprints:
     def _shared(self) -> dict[str, str]:
         """The contents of the files that the runner names for all attempts, told once: there can be many of both."""
         named = partial(self.experiment.runner.shared_files, self.experiment.folder)
-        return {f"{SHARED}{name}": digest for name, digest in self._named_contents(SHARED, named).items()}
+        return {f"{_SHARED}{name}": digest for name, digest in self._named_contents(_SHARED, named).items()}
 
     def _input(self, scope: str, name: str, path: Path) -> dict[str, str]:
         if self.known is not None and not path.exists():

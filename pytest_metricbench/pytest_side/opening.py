@@ -132,7 +132,7 @@ def write_locks(config: pytest.Config, named: Collection[Path]) -> int:
     """
     if not named:
         raise pytest.UsageError("metricbench: --metricbench-lock: name the experiment files whose locks to write")
-    if not config.pluginmanager.has_plugin("terminalreporter"):  # the session would have one, to show progress on
+    if config.pluginmanager.has_plugin("terminal"):  # a session would have made its reporter, for progress to be shown
         config.pluginmanager.register(pytest.TerminalReporter(config), "terminalreporter")
     for path in sorted(named):
         try:

@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -82,8 +82,13 @@ def _patch_files(experiment: Experiment, case: Case, mutant: Variant) -> dict[st
 
 
 def _variant_files(experiment: Experiment, mutant: Variant) -> Mapping[str, Path]:
+    return _if_there(lambda: experiment.runner.variant_files(mutant.params, experiment.folder))
+
+
+def _if_there(ask: Callable[[], Mapping[str, Path]]) -> Mapping[str, Path]:
+    """The files that a runner names; none where one is missing by now."""
     try:
-        return experiment.runner.variant_files(mutant.params, experiment.folder)
+        return ask()
     except SourceError:
         return {}
 
@@ -93,8 +98,8 @@ def _replaced(experiment: Experiment, mutant: Variant) -> Iterator[tuple[str, li
     replace = mutant.params.get("replace")
     if not isinstance(replace, Mapping) or not replace:
         return
-    runner = experiment.runner
-    files = {**runner.shared_files(experiment.folder), **_variant_files(experiment, mutant)}
+    shared = _if_there(lambda: experiment.runner.shared_files(experiment.folder))
+    files = {**shared, **_variant_files(experiment, mutant)}
     for name, by in replace.items():
         before, after = files.get(f"source:{name}"), files.get(f"mutant:{by}")
         if before is not None and after is not None:

@@ -333,6 +333,14 @@ def test_reports_that_contradict_themselves(tmp_path: Path, report: object, says
     assert failure(tmp_path, reporting(tmp_path, report)) == says
 
 
+def writing_otherwise(folder: Path, change: str) -> str:
+    """A folder of scripts of which the one that measures changes what it writes."""
+    script = Path(scripts(folder)) / "measure.py"
+    head = "def write(folder, coverage, details, compact):\n"
+    script.write_text(script.read_text().replace(head, f"{head}    {change}\n"))
+    return str(script.parent)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -347,19 +355,13 @@ def test_reports_that_contradict_themselves(tmp_path: Path, report: object, says
     ],
 )  # fmt: skip
 def test_details_that_say_nothing_of_an_item(tmp_path: Path, change: str, says: str) -> None:
-    source = (Path(scripts(tmp_path)) / "measure.py").read_text()
-    head = "def write(folder, coverage, details, compact):\n"
-    (tmp_path / "scripts/measure.py").write_text(source.replace(head, f"{head}    {change}\n"))
-    audit = system(tmp_path, scripts=str(tmp_path / "scripts"), score_scope="capability")
+    audit = system(tmp_path, scripts=writing_otherwise(tmp_path, change), score_scope="capability")
     name = "measurements/task=task-lookup/run=lookup__aaa/capabilities/details.json"
     assert failure(tmp_path, audit) == f"{name}: {says}{SCRIPTS_OF}"
 
 
 def test_a_measurement_whose_covered_items_are_no_names(tmp_path: Path) -> None:
-    source = (Path(scripts(tmp_path)) / "measure.py").read_text()
-    head = "def write(folder, coverage, details, compact):\n"
-    (tmp_path / "scripts/measure.py").write_text(source.replace(head, f"{head}    coverage['covered'] = ['a', 1]\n"))
-    audit = system(tmp_path, scripts=str(tmp_path / "scripts"), score_scope="tool")
+    audit = system(tmp_path, scripts=writing_otherwise(tmp_path, "coverage['covered'] = ['a', 1]"), score_scope="tool")
     name = "measurements/task=task-lookup/run=lookup__aaa/tool_calls/coverage.json"
     assert failure(tmp_path, audit) == f"{name}: covered is no list of names{SCRIPTS_OF}"
 

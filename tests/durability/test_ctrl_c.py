@@ -94,17 +94,10 @@ runner: {kind: suite, source: [pkg], tests: tests, preload: false}
 cases:
   - id: c
     tasks: TASKS
-    mutants: [{id: m1, params: {patch: m1.patch}}]
+    mutants: MUTANTS
 """
-GENERATED = """\
-metricbench: 1
-name: lab
-runner: {kind: suite, source: [pkg], tests: tests, preload: false}
-cases:
-  - id: c
-    tasks: [{id: t1, params: {nodeid: "tests/test_it.py::test_it"}}]
-    mutants: {generate: {from: cosmic-ray, sample: 1}}
-"""
+ONE_TEST = '[{id: t1, params: {nodeid: "tests/test_it.py::test_it"}}]'
+ONE_PATCH = "[{id: m1, params: {patch: m1.patch}}]"
 PATCH = """\
 --- a/pkg/__init__.py
 +++ b/pkg/__init__.py
@@ -184,27 +177,31 @@ def _with_runner(lab: Lab, runner: dict[str, Any]) -> dict[str, Any]:
     return {**changed, "runner": runner}
 
 
+def suite_of(*, tasks: str = ONE_TEST, mutants: str = ONE_PATCH) -> str:
+    return SUITE.replace("TASKS", tasks).replace("MUTANTS", mutants)
+
+
 def suite(lab: Lab) -> None:
     """A test that does not end under the mutant."""
     lab.write("conftest.py", NOTING)
     lab.write("pkg/__init__.py", "def f():\n    return 1\n")
     lab.write("m1.patch", PATCH)
     lab.write("tests/test_it.py", f"import pkg\n\ndef test_it():\n    if pkg.f() == 1: return\n{STUCK}")
-    lab.write("experiment.yml", SUITE.replace("TASKS", '[{id: t1, params: {nodeid: "tests/test_it.py::test_it"}}]'))
+    lab.write("experiment.yml", suite_of())
 
 
 def expansion(lab: Lab) -> None:
     """Tests whose collection does not end."""
     suite(lab)
     lab.write("tests/test_it.py", f"if True:\n{STUCK}\ndef test_it(): pass\n")
-    lab.write("experiment.yml", SUITE.replace("TASKS", "{collect: tests}"))
+    lab.write("experiment.yml", suite_of(tasks="{collect: tests}"))
 
 
 def generation(lab: Lab) -> None:
     """Mutants of a long module, which take many seconds to make."""
     suite(lab)
     lab.write("pkg/__init__.py", "def f():\n    return 1\n" + "\n".join(f"X{n} = {n} + {n} * 2" for n in range(2000)))
-    lab.write("experiment.yml", GENERATED)
+    lab.write("experiment.yml", suite_of(mutants="{generate: {from: cosmic-ray, sample: 1}}"))
 
 
 def large_store(lab: Lab) -> None:

@@ -109,15 +109,6 @@ def test_markdown_code_quality_and_annotations(main: Lab, monkeypatch: pytest.Mo
         assert at in lines[int(found[2]) - 1]
 
 
-def test_markdown_that_cannot_be_written_is_told_before_anything_runs(lab: Lab) -> None:
-    lab.make()
-    result = lab.run("experiment.yml", "--metricbench-markdown", "gone/out.md")
-    assert result.ret == 4
-    said = f"--metricbench-markdown: there is no folder {lab.path / 'gone'}; make it, or name another file"
-    assert f"ERROR: metricbench: {said}" in result.stderr.str()
-    assert lab.calls() == []
-
-
 def test_a_part_leaves_gates_against_an_earlier_run_open(main: Lab) -> None:
     result = main.run("experiment.yml", "-k", "baseline", "--metricbench-compare", "main")
     gates = main.summary(partial=True)["gates"]

@@ -32,6 +32,13 @@ def test_a_missing_lock_is_written_and_said(drawn: Lab, workers: list[str]) -> N
     assert sorted(drawn.path.glob("*.lock*")) == [lock(drawn)]
 
 
+def test_a_lock_is_written_where_pytest_has_no_terminal(drawn: Lab) -> None:
+    result = drawn.run("--metricbench-lock", "experiment.yml", "-p", "no:terminal", apart=True)
+    assert result.outlines == [f"wrote {lock(drawn)}: review it and commit it"]
+    assert result.errlines == []
+    assert result.ret == 0
+
+
 def test_a_lock_that_is_there_is_left_alone(drawn: Lab) -> None:
     drawn.run("experiment.yml")
     stamp = lock(drawn).stat()

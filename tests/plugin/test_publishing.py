@@ -89,11 +89,12 @@ def test_a_part_is_no_bundle(lab: Lab) -> None:
     assert not (lab.path / "out").exists()
 
 
-def test_a_quality_report_that_cannot_be_written_is_told_before_anything_runs(lab: Lab) -> None:
+@pytest.mark.parametrize("option", ["--metricbench-markdown", "--metricbench-codequality"])
+def test_a_folder_that_is_not_there_is_told_before_anything_runs(lab: Lab, option: str) -> None:
     lab.make()
-    result = lab.run("experiment.yml", "--metricbench-codequality", "gone/gl.json")
+    result = lab.run("experiment.yml", option, "gone/report")
     assert result.ret == 4
-    said = f"--metricbench-codequality: there is no folder {lab.path / 'gone'}; make it, or name another file"
+    said = f"{option}: there is no folder {lab.path / 'gone'}; make it, or name another file"
     assert f"ERROR: metricbench: {said}" in result.stderr.str()
     assert lab.calls() == []
 

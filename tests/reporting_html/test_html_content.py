@@ -527,7 +527,13 @@ class Replacing(NoRunner):
     def variant_files(self, params: Mapping[str, object], folder: Path) -> Mapping[str, Path]:
         if not Path(self.places["mutant:new.py"]).exists():
             raise SourceError("the file new.py does not exist", "")
-        return {name: Path(path) for name, path in self.places.items()}
+        return {name: Path(path) for name, path in self.places.items() if name.startswith("mutant:")}
+
+    def shared_files(self, folder: Path) -> Mapping[str, Path]:
+        shared = {name: Path(path) for name, path in self.places.items() if name.startswith("source:")}
+        if not all(map(Path.exists, shared.values())):
+            raise SourceError("the source is gone", "")
+        return shared
 
 
 def test_a_file_that_stands_in_for_another_is_compared_with_it(tmp_path: Path) -> None:
@@ -545,8 +551,12 @@ def test_a_file_that_stands_in_for_another_is_compared_with_it(tmp_path: Path) -
         ("removed", "-b = 2"),
         ("added", "+b = 3"),
     ]
-    new.unlink()
-    assert diff_lines(found) == [("added", "+replace:"), ("added", "+  shop/old.py: new.py")]
+    params = [("added", "+replace:"), ("added", "+  shop/old.py: new.py")]
+    new.rename(tmp_path / "aside.py")
+    assert diff_lines(found) == params
+    (tmp_path / "aside.py").rename(new)
+    old.unlink()
+    assert diff_lines(found) == params
 
 
 # ---------------------------------------------------------------- anything
